@@ -51,7 +51,8 @@ fn holds(of: &Condition, results: &Results, between: bool) -> bool {
 }
 
 fn row(link: &FigureLink, found: Result<Found, String>) -> StudyRow {
-    let ours = found.as_ref().ok().and_then(|found| Ours::of(link, found));
+    // What is invalid is no result, and is not printed as one.
+    let ours = found.as_ref().ok().filter(|found| !found.invalid).and_then(|found| Ours::of(link, found));
     let (standing, said) = match found.and_then(|found| standing(link, found, ours)) {
         Ok(standing) => (standing, standing.in_words().to_owned()),
         Err(why) => (Standing::NotComparable, format!("not comparable: {why}")),

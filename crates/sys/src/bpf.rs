@@ -1,8 +1,9 @@
 //! BPF calls of the kernel that no library offers.
 //!
-//! Measured side, cold. Owns one call.
+//! Measured side, cold. Owns two calls.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `MEMBARRIER_CMD_GLOBAL` of `linux/membarrier.h`.
 const GLOBAL: u32 = 1;
@@ -21,6 +22,48 @@ pub fn wait_for_programs() -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Numbers of `enum bpf_cmd`, `enum bpf_attach_type`; places in `union bpf_attr`, and most programs that are listed.
+const PROG_QUERY: libc::c_int = 16;
+const TCX_INGRESS: u32 = 46;
+const SK_LOOKUP: u32 = 36;
+const PROG_IDS: usize = 2;
+const PROG_COUNT: usize = 3;
+const MOST: usize = 64;
+
+/// A place where programs are attached.
+#[derive(Clone, Copy, Debug)]
+pub enum Hook<'n> {
+    /// What comes in through the interface of this number (tcx).
+    Ingress(u32),
+    /// Connections that look for a listener in a network namespace.
+    Lookup(BorrowedFd<'n>),
+}
+
+/// Numbers of the programs of a hook in the order in which they run, the first 64.
+///
+/// # Errors
+///
+/// There is no such hook, or CAP_NET_ADMIN is missing.
+pub fn attached(hook: Hook<'_>) -> io::Result<Vec<u32>> {
+    let (target, kind) = match hook {
+        Hook::Ingress(interface) => (u64::from(interface), TCX_INGRESS),
+        Hook::Lookup(network) => (u64::from(network.as_raw_fd().cast_unsigned()), SK_LOOKUP),
+    };
+    let mut ids = [0_u32; MOST];
+    let mut query = [0_u64; 8];
+    query[0] = target | u64::from(kind) << 32;
+    query[PROG_IDS] = ids.as_mut_ptr() as u64;
+    query[PROG_COUNT] = MOST as u64;
+    // SAFETY: the kernel writes into `query`, which is as long as is said, and at most MOST numbers into `ids`; both
+    // outlive the call.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, PROG_QUERY, query.as_mut_ptr(), size_of_val(&query)) };
+    let more = io::Error::last_os_error();
+    if done < 0 && more.raw_os_error() != Some(libc::ENOSPC) {
+        return Err(more);
+    }
+    Ok(ids.into_iter().take_while(|id| *id > 0).collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod deferral;
 mod local;
 mod ports;
 
-pub use deferral::{deferral_s, set_deferral};
+pub use deferral::{deferral_s, is_multipath, set_deferral};
 pub use local::{Local, LocalPort, PortRange};
 pub use ports::kernel_gives;
 

@@ -21,6 +21,13 @@ fn syn(host: u8) -> Vec<u8> {
     frame(&Segment { from, to, flags: SYN, sequence: 1, payload: b"" }, &Wrapping::default())
 }
 
+/// Loaded; packets of a trial are of no card and of no connection.
+fn loaded(table: &RuleTable) -> Programs {
+    let mut programs = Programs::load(table, PoliceMode::Enforce).unwrap();
+    programs.set_standing(None).unwrap();
+    programs
+}
+
 fn passed(programs: &Programs) -> u64 {
     programs.counters().unwrap().rules[0].passed
 }
@@ -29,7 +36,7 @@ fn passed(programs: &Programs) -> u64 {
 fn over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in() {
     let Some(here) = namespace("over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in") else { return };
     here.run(|| {
-        let mut programs = Programs::load(&table(300, 50, ""), PoliceMode::Enforce).unwrap();
+        let mut programs = loaded(&table(300, 50, ""));
         let began_ns = 1_u64 << 40;
         for nth in 0..10_000 {
             programs.set_clock(Some(began_ns + nth * 1_000_000)).unwrap();
@@ -51,7 +58,7 @@ fn by_the_kernels_own_clock_the_law_holds() {
     here.run(|| {
         // The bucket takes five seconds to fill: however long the machine stalls, no token is lost.
         let (rate, burst) = (20_000.0, 100_000.0);
-        let programs = Programs::load(&table(20_000, 100_000, ""), PoliceMode::Enforce).unwrap();
+        let programs = loaded(&table(20_000, 100_000, ""));
         let outer = Instant::now();
         programs.run_on(TrialProgram::Police, &syn(0), 120_000).unwrap();
         let inner = Instant::now();
@@ -72,7 +79,7 @@ fn several_processors_at_once_let_in_the_burst_and_no_more() {
     let Some(here) = namespace("several_processors_at_once_let_in_the_burst_and_no_more") else { return };
     here.run(|| {
         for (more, hosts) in [("", 1), ("per = \"/24\"\neach = \"1/s\"\neach-burst = 300\n", 5)] {
-            let mut programs = Programs::load(&table(1, 1_000, more), PoliceMode::Enforce).unwrap();
+            let mut programs = loaded(&table(1, 1_000, more));
             programs.set_clock(Some(1 << 40)).unwrap();
             std::thread::scope(|scope| {
                 for _ in 0..4 {

@@ -37,6 +37,12 @@ fn what_cannot_be_armed_is_a_sentence_and_leaves_nothing() {
         assert!(status.starts_with("state failed\ndegree none: "), "{status}");
         assert_eq!(site.deferral_s(&server), 0);
     }
+    // A pipe would be waited for.
+    site.run(&["mkfifo", &site.path("pipe").display().to_string()]);
+    fs::rename(site.path("pipe"), site.path("rules.toml")).unwrap();
+    let (ended, said) = crate::stage::refused_as_it_is(&site, server.pid());
+    assert!(ended == Some(3) && said.contains("it is no regular file"), "{said}");
+    fs::remove_file(site.path("rules.toml")).unwrap();
     // No failed start is in the way of one that succeeds.
     let mut daemon = Daemon::start(&site, &server, plain, &[]);
     let (ended, said) = refused(&site, server.pid(), plain, &[]);

@@ -2,7 +2,11 @@
 
 use crate::link::{IP, ip};
 use crate::refusals::RULES;
-use crate::stage::{Daemon, Got, NGINX, Site, left_of, may_run, until};
+use crate::stage::{Daemon, Got, NGINX, Server, Site, left_of, may_run, until};
+use bakeoff_layers_police::kernel::{PoliceMode, Programs};
+use bakeoff_layers_police::rules::table::RuleTable;
+use bakeoff_sys::bpf::{Hook, attached};
+use bakeoff_sys::namespace::Namespace;
 use nix::sys::signal::Signal;
 
 #[test]
@@ -121,6 +125,115 @@ fn interfaces_that_come_and_go_are_noticed() {
     daemon.await_line("interfaces lo");
     assert!(daemon.notes().contains("the interface one is gone"), "{}", daemon.notes());
     assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
+}
+
+#[test]
+fn our_programs_are_the_first_and_where_somebody_takes_them_off_they_come_back() {
+    let test = "our_programs_are_the_first_and_where_somebody_takes_them_off_they_come_back";
+    if !may_run(test, &[NGINX, "/usr/bin/python3"]) {
+        return;
+    }
+    let site = Site::new();
+    let server = site.nginx();
+    // Another program that lets everything pass, and after which none is asked.
+    let other = || {
+        let mut other = Programs::load(&RuleTable::default(), PoliceMode::Off).unwrap();
+        other.attach("lo").unwrap();
+        other
+    };
+    let order = || attached(Hook::Ingress(1)).unwrap();
+    let before = site.network.run(other).unwrap();
+    let theirs = site.network.run(order).unwrap();
+    let daemon = Daemon::start(&site, &server, RULES, &[]);
+    assert_eq!(site.network.run(order).unwrap().get(1), theirs.first(), "ours is the first");
+    let again = site.network.run(other).unwrap();
+    until("ours is the first again", || daemon.notes().contains("it is first again"));
+    assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset);
+    drop((before, again));
+    // BPF_LINK_GET_FD_BY_ID, BPF_LINK_DETACH: of the interface and of the classes.
+    let detach = "import ctypes,struct,sys\nl=ctypes.CDLL(None)\n\
+        def call(n,v):\n  b=ctypes.create_string_buffer(struct.pack('I',v)+bytes(60)); return l.syscall(321,n,b,64)\n\
+        assert call(34,call(30,int(sys.argv[1])))==0";
+    let links = daemon.held().into_iter().filter(|(kind, _)| kind == "link_id").map(|(_, number)| number);
+    let links: Vec<u32> = links.collect();
+    assert_eq!(links.len(), 2);
+    for link in links {
+        assert!(site.run(&["/usr/bin/python3", "-c", detach, &link.to_string()]).status.success());
+    }
+    until("they are back", || {
+        let notes = daemon.notes();
+        notes.matches("it is first again").count() == 2 && notes.contains("somebody took the classes off")
+    });
+    daemon.await_line("degree partial: fair-share");
+    assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
+    assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset);
+}
+
+#[test]
+fn an_interface_is_known_by_its_number_and_left_when_it_goes_elsewhere() {
+    let test = "an_interface_is_known_by_its_number_and_left_when_it_goes_elsewhere";
+    if !may_run(test, &[NGINX, IP]) {
+        return;
+    }
+    let (site, elsewhere) = (Site::new(), Namespace::create().unwrap());
+    ip(&site.network, "link add one type veth peer name two");
+    let server = site.nginx();
+    let daemon = Daemon::start(&site, &server, RULES, &[]);
+    ip(&site.network, "link set one name three");
+    daemon.await_line("interfaces lo three two");
+    // What is part of a bridge comes in through that.
+    ip(&site.network, "link add bridge type bridge");
+    ip(&site.network, "link set two master bridge");
+    daemon.await_line("interfaces bridge lo three");
+    ip(&site.network, &format!("link set three netns {}", elsewhere.path().display()));
+    daemon.await_line("interfaces bridge lo");
+    daemon.await_line("degree partial: fair-share");
+    let left = || {
+        let number = nix::net::if_::if_nametoindex("three").unwrap();
+        attached(Hook::Ingress(number)).unwrap()
+    };
+    assert_eq!(elsewhere.run(left).unwrap(), [] as [u32; 0]);
+}
+
+#[test]
+fn what_is_set_on_sockets_is_written_down_before() {
+    if !may_run("what_is_set_on_sockets_is_written_down_before", &[NGINX]) {
+        return;
+    }
+    let site = Site::new();
+    let server = site.nginx();
+    // Nothing can take the name of a directory that is not empty.
+    std::fs::create_dir_all(site.path("status/full")).unwrap();
+    let mut daemon = Daemon::start(&site, &server, RULES, &[]);
+    assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset, "rules hold all the same");
+    assert_eq!(site.deferral_s(&server), 0, "it could not be written down");
+    std::fs::remove_dir_all(site.path("status")).unwrap();
+    until("it is written down, and then set", || site.deferral_s(&server) > 0);
+    assert!(daemon.status().contains("\ndeferral "), "{}", daemon.status());
+    // Rules that never come do not keep it from ending.
+    std::fs::remove_file(site.path("rules.toml")).unwrap();
+    site.run(&["mkfifo", &site.path("rules.toml").display().to_string()]);
+    daemon.signal(Signal::SIGHUP);
+    daemon.await_line("reloads-refused 1");
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+    assert_eq!(site.deferral_s(&server), 0);
+}
+
+#[test]
+fn a_listener_of_multipath_tcp_is_told_what_to_do() {
+    let test = "a_listener_of_multipath_tcp_is_told_what_to_do";
+    if !may_run(test, &["/usr/bin/python3", "/proc/sys/net/mptcp/enabled"]) {
+        return;
+    }
+    let site = Site::new();
+    let listen =
+        "import socket,time; s=socket.socket(2,1,262); s.bind(('127.0.0.1',80)); s.listen(); time.sleep(999)";
+    let server = Server::start(&site, &["/usr/bin/python3", "-c", listen]);
+    let rules = "[server]\nlisten = 80\n[[request]]\npath = \"/no\"\nrefuse = \"503\"\n";
+    let (code, said) = crate::stage::refused(&site, server.pid(), rules, &[]);
+    assert!(code == Some(3) && said.contains("GODEBUG=multipathtcp=0"), "{said}");
+    // Connections can be counted.
+    Daemon::start(&site, &server, "[server]\nlisten = 80\n[[from]]\nsource = \"10.0.0.0/8\"\n", &[]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use nix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -237,14 +237,20 @@ fn flooded(far: &Namespace, frames: &[Vec<u8>], enough: impl Fn(usize) -> bool +
     far.run(work).unwrap()
 }
 
-/// Sends all frames, over and over until it is over, at least once.
-fn flood(frames: &[Vec<u8>], over: &AtomicBool) -> Flood {
+/// For whole frames, on the device `there`.
+pub(crate) fn wire() -> OwnedFd {
     let device = getifaddrs().unwrap().find_map(|one| {
         let address = one.address.filter(|_| one.interface_name == "there")?;
         address.as_link_addr().copied()
     });
     let wire = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None).unwrap();
     bind(wire.as_raw_fd(), &device.unwrap()).unwrap();
+    wire
+}
+
+/// Sends all frames, over and over until it is over, at least once.
+fn flood(frames: &[Vec<u8>], over: &AtomicBool) -> Flood {
+    let wire = wire();
     let (began, mut flood) = (Instant::now(), Flood::default());
     for frame in frames.iter().cycle() {
         let tried = flood.sent + flood.lost;

@@ -8,10 +8,12 @@ mod changes;
 mod flood;
 #[path = "../police_program/link.rs"]
 mod link;
+mod outside;
 mod overload;
 #[path = "../police_program/packets.rs"]
 #[allow(dead_code)] // frames are made here, and none is taken apart
 mod packets;
 mod refusals;
+mod restarts;
 mod servers;
 mod stage;

@@ -3,8 +3,8 @@
 use crate::refusals::RULES;
 use crate::stage::{Daemon, Got, NGINX, Server, Site, may_run};
 
-const APACHE: &str = "/usr/sbin/apache2";
-const HAPROXY: &str = "/usr/sbin/haproxy";
+pub(crate) const APACHE: &str = "/usr/sbin/apache2";
+pub(crate) const HAPROXY: &str = "/usr/sbin/haproxy";
 const CADDY: &str = "/usr/bin/caddy";
 
 /// Both classes are served, and a refused request gets a whole 503.
@@ -34,14 +34,18 @@ fn haproxy_is_reached_by_class() {
         return;
     }
     let site = Site::new();
-    let config = site.write(
+    let server = Server::start(&site, &[HAPROXY, "-db", "-f", &haproxy(&site)]);
+    is_differentiated(&site, &server, ["high", "low"]);
+}
+
+/// Its configuration.
+pub(crate) fn haproxy(site: &Site) -> String {
+    site.write(
         "haproxy.cfg",
-        "global\n  maxconn 100\ndefaults\n  mode http\n  timeout client 5s\n  timeout connect 5s\n  timeout server 5s\n\
+        "global\n  maxconn 100\ndefaults\n  mode http\n  timeout client 100s\n  timeout connect 5s\n  timeout server 5s\n\
          frontend f\n  bind 127.0.0.1:8200 name high\n  bind 127.0.0.1:8201 name low\n\
          \x20 http-request return status 200 content-type text/plain lf-string \"%[so_name]\"\n",
-    );
-    let server = Server::start(&site, &[HAPROXY, "-db", "-f", &config]);
-    is_differentiated(&site, &server, ["high", "low"]);
+    )
 }
 
 #[test]
@@ -50,6 +54,13 @@ fn apache_is_reached_where_it_does_not_listen() {
         return;
     }
     let site = Site::new();
+    let server = apache(&site);
+    let own = site.deferral_s(&server);
+    is_differentiated(&site, &server, ["any", "any"]);
+    assert_eq!(site.deferral_s(&server), own, "Apache's own deferral is left alone");
+}
+
+pub(crate) fn apache(site: &Site) -> Server<'_> {
     let load = |name: &&str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
     let loads: String = ["mpm_event", "authz_core", "rewrite"].iter().map(load).collect();
     site.write("index.html", "any");
@@ -61,10 +72,7 @@ fn apache_is_reached_where_it_does_not_listen() {
              RewriteEngine on\nRewriteRule .* {{dir}}/index.html [L]\n<Directory {{dir}}>\nRequire all granted\n</Directory>\n"
         ),
     );
-    let server = Server::start(&site, &[APACHE, "-f", &config, "-DFOREGROUND"]);
-    let own = site.deferral_s(&server);
-    is_differentiated(&site, &server, ["any", "any"]);
-    assert_eq!(site.deferral_s(&server), own, "Apache's own deferral is left alone");
+    Server::start(site, &[APACHE, "-f", &config, "-DFOREGROUND"])
 }
 
 #[test]

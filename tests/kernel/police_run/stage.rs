@@ -108,10 +108,11 @@ impl Site {
     }
 
     pub(crate) fn ask_at(&self, port: u16, from: &str, path: &str) -> Got {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        let from: IpAddr = from.parse().unwrap();
-        let to: SocketAddr = ([127, 0, 0, 1], port).into();
-        self.network.run(|| Got::of(talk(from, to, request.as_bytes()))).unwrap()
+        self.ask_of(([127, 0, 0, 1], port).into(), from, path)
+    }
+
+    pub(crate) fn ask_of(&self, to: SocketAddr, from: &str, path: &str) -> Got {
+        self.network.run(|| Got::from(to, from, path)).unwrap()
     }
 
     /// Deferral of the server's sockets in s: the longest.
@@ -149,6 +150,12 @@ pub(crate) enum Got {
 }
 
 impl Got {
+    /// In the network of the calling thread.
+    pub(crate) fn from(to: SocketAddr, from: &str, path: &str) -> Self {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        Self::of(talk(from.parse().unwrap(), to, request.as_bytes()))
+    }
+
     fn of(reply: io::Result<String>) -> Self {
         use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, TimedOut, WouldBlock};
         match reply {
@@ -208,8 +215,16 @@ impl<'s> Server<'s> {
         self.child.id()
     }
 
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(pid(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn lives(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn stop(&mut self) {
-        let _ = kill(pid(&self.child), Signal::SIGTERM);
+        self.signal(Signal::SIGTERM);
         until("the server ends", || self.child.try_wait().unwrap().is_some());
     }
 
@@ -365,6 +380,15 @@ fn words(site: &Site, server: u32) -> Vec<String> {
 /// Exit code and message of a daemon that does not begin.
 pub(crate) fn refused(site: &Site, server: u32, rules: &str, flags: &[&str]) -> (Option<i32>, String) {
     site.write("rules.toml", rules);
+    started(site, server, flags)
+}
+
+/// The same with the rules that lie there.
+pub(crate) fn refused_as_it_is(site: &Site, server: u32) -> (Option<i32>, String) {
+    started(site, server, &[])
+}
+
+fn started(site: &Site, server: u32, flags: &[&str]) -> (Option<i32>, String) {
     let words = words(site, server);
     let mut all = vec![LAYERS];
     all.extend(words.iter().map(String::as_str));

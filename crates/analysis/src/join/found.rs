@@ -45,8 +45,16 @@ impl Found {
             }
             (None, Some(_)) => *population(link, results)?.arms.get(&link.arm)?.meters.get(link.meter)?,
         };
+        let alone = population(link, results).and_then(|of| of.arms.get(&link.arm)?.invalid.as_ref());
         let (low, high) = (estimate.map(|own| own.low), estimate.map(|own| own.high));
-        Some(Self { value, effect: None, low, high, amount: [None; 3], invalid: arm.invalid.is_some() })
+        Some(Self {
+            value,
+            effect: None,
+            low,
+            high,
+            amount: [None; 3],
+            invalid: alone.or(arm.invalid.as_ref()).is_some(),
+        })
     }
 
     /// Comparison of two arms that the run compares with a third: round by round, one ratio over the other.

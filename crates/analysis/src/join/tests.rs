@@ -319,6 +319,13 @@ fn an_operation_has_its_own_value_and_its_own_ratio_to_another_arm() {
     };
     let own = row("webfs");
     assert!((own.value.unwrap() - 0.058).abs() < 1e-9 && own.published == "47 ms", "{own:?}");
+    // Of an arm that is invalid there is no figure, and the row says why.
+    let mut invalid = results.clone();
+    invalid.arms.get_mut("webfs").unwrap().invalid = Some("starved".to_owned());
+    let told = join(&study("crisis").unwrap().unwrap(), &invalid);
+    let is_own = |row: &&StudyRow| row.arm == row.baseline && row.operation.as_deref() == Some("read 1 B");
+    let told = told.rows.iter().find(is_own).unwrap();
+    assert!(told.value.is_none() && told.said.contains("invalid"), "{told:?}");
     let ratio = row("sshfs");
     assert!(
         (ratio.value.unwrap() - 0.25).abs() < 1e-9 && ratio.said.contains("stands here for NFS"),

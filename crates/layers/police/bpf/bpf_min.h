@@ -40,6 +40,7 @@ static long (*clone_redirect)(void *, u32, u64) = (void *)13;
 static long (*skb_load)(const void *, u32, void *, u32) = (void *)26;
 static s64 (*csum_diff)(void *, u32, void *, u32, u32) = (void *)28;
 static long (*skb_change_tail)(void *, u32, u64) = (void *)38;
+static long (*fib_lookup)(void *, struct bpf_fib_lookup *, int, u32) = (void *)69;
 static long (*sk_release)(void *) = (void *)86;
 static void *(*skc_lookup_tcp)(void *, struct bpf_sock_tuple *, u32, u64, u64) = (void *)99;
 static long (*check_syncookie)(void *, void *, u32, void *, u32) = (void *)100;

@@ -19,11 +19,13 @@ enum { ENFORCE, LOG, OFF };
 enum { NEXT = -1, DROPPED = 2, ANSWERED = 3 };                     /* TCX_NEXT, TCX_DROP; ANSWERED: within this file only */
 enum { PASS, POLICE, REFUSE };                                     /* actions */
 enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
-enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, REASONS };
+enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, TO_CLASS, REASONS };
 enum { PACKETS, HEADS, ODD, BODIES, WOULD, URGENT, UNREAD, REFUSALS = UNREAD + 4, EVENTS = 32 }; /* UNREAD + kind - 1, REFUSALS + reason - 1 */
 enum { TLS = 1, HTTP2, UPGRADE, LENGTHLESS };                      /* kinds of what is passed unread */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
-enum { NO_CLASS = 0xff, DESTINATIONS = 0xff, NO_RULE = 0xffffffffU }; /* DESTINATIONS: where tables are looked up */
+enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
+enum { STRANGERS = 0xfe, DESTINATIONS };                           /* tables of addresses of listeners, and of destinations' tables */
+enum { PUBLIC_PORT = 1, CLASS_PORT };                              /* in `ports`: where clients connect; where the server listens for a class */
 
 struct rate { u64 interval, tolerance; };                          /* ns */
 struct rule {
@@ -37,12 +39,13 @@ struct control {
     u32 slot, mode, sockets, stands;                               /* sockets: most of any class; stands: as `standing` */
     u32 bounds[CLASSES];                                           /* 0: none */
     struct side side[2];
-    u32 next, pad;                                                 /* of a connection that `stands` in a test */
+    u32 next;                                                      /* of a connection that `stands` in a test */
+    u32 strangers;                                                 /* whether other programs listen on a public port */
 };
 struct tally { u64 passed, refused[7]; };                          /* by reason - 1; a cache line */
 struct bucket { u64 tat, pad[7]; };                                /* a cache line, since CPUs share it */
-struct key4 { u32 bits; u8 slot, table; u16 pad; u32 address; };
-struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__((packed));
+struct key4 { u32 bits; u8 slot, table; u16 port; u32 address; };  /* port: of STRANGERS, which are of both slots */
+struct key6 { u32 bits; u8 slot, table; u16 port; u8 address[16]; } __attribute__((packed));
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
@@ -72,7 +75,7 @@ struct text {                                                      /* a head, an
 };
 struct path_key { u32 bits; u8 data[KEY]; };
 volatile struct control control SEC(".bss.control");
-volatile u8 ports[2][65536] SEC(".bss.ports");                     /* whether it is a public one */
+volatile u8 ports[2][65536] SEC(".bss.ports");
 volatile u32 tracked SEC(".bss.tracked");                          /* whether `flows` was ever used */
 #define MAP(name, kind, flags, entries, K, V) struct { \
     __uint(type, BPF_MAP_TYPE_##kind); __uint(max_entries, entries); __uint(map_flags, flags); \
@@ -81,8 +84,8 @@ MAP(rules, ARRAY, 0, 2 * RULES, u32, struct rule);
 MAP(buckets, ARRAY, 0, 2 * RULES, u32, struct bucket);
 MAP(counts, PERCPU_ARRAY, 0, 2 * RULES, u32, struct tally);
 MAP(events, PERCPU_ARRAY, 0, EVENTS, u32, u64);
-MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key4, u32); /* and which table a destination has */
-MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 131328, struct key6, u32);
+MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 132096, struct key4, u32); /* and which table a destination has */
+MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 132096, struct key6, u32);
 MAP(own_buckets, LRU_HASH, 0, 65536, struct own, u64);
 MAP(exact, HASH, BPF_F_NO_PREALLOC, 2 * RULES, struct exact, u32);
 MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
@@ -262,6 +265,7 @@ inline_ u32 find(void *packet, bool xdp, u16 protocol, u32 whole, struct segment
     if (load(packet, xdp, at, &tcp, sizeof tcp) || at + sizeof tcp > g->end) {
         /* The ports are in every first fragment: one of fewer than eight bytes is put together by nobody. */
         if (!g->cut || load(packet, xdp, at, &tcp, 4)) return OTHER;
+        g->port = tcp.dest;
         return ports[control.slot & 1][be16(tcp.dest)] ? HEADLESS : OTHER;
     }
     return tcp_head(g, &tcp, at);
@@ -293,6 +297,32 @@ inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 fl
         found = map_get(&sources6, &key);
     }
     return found ? *found : NO_RULE;
+}
+
+/* Whether another program's listener has a destination: as the kernel, by the most precise address that one listens on. */
+inline_ bool is_strange(const u8 *destination, u16 port, bool v6)
+{
+    if (!control.strangers) return false;
+    struct key4 key4 = { .bits = 64, .table = STRANGERS, .port = port };
+    struct key6 key6 = { .bits = 160, .table = STRANGERS, .port = port };
+    __builtin_memcpy(&key4.address, destination, 4);
+    __builtin_memcpy(key6.address, destination, 16);
+    u32 *found = v6 ? map_get(&sources6, &key6) : map_get(&sources4, &key4);
+    return found && *found;
+}
+
+/* Whether the kernel hands a packet on to another host. What a firewall then turns to this one is not known here. */
+static __attribute__((noinline)) int is_forwarded(void *packet, const struct segment *g, u32 interface)
+{
+    struct bpf_fib_lookup way = { .family = g->v6 ? 10 : 2, .l4_protocol = IPPROTO_TCP, .sport = g->source_port, .dport = g->port,
+                                  .ifindex = interface };
+    if (g->v6) __builtin_memcpy(way.ipv6_src, g->source, 32);      /* and ipv6_dst */
+    else {
+        __builtin_memcpy(&way.ipv4_src, g->source, 4);
+        __builtin_memcpy(&way.ipv4_dst, g->destination, 4);
+    }
+    s64 to = fib_lookup(packet, &way, sizeof way, BPF_FIB_LOOKUP_SKIP_NEIGH);
+    return !to || to > BPF_FIB_LKUP_RET_FWD_DISABLED;
 }
 
 inline_ struct rule *rule_of(u32 id, u32 slot)
@@ -427,6 +457,7 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     note(PACKETS);
+    if (ports[slot][be16(g->port)] == CLASS_PORT && refused(0, TO_CLASS)) return answer(s, g, RESET);
     /* A request that a SYN brings is read by nobody here. Dropped, its client sends the SYN again without. */
     if (has_requests(side) && (g->pay < g->end || g->cut) && refused(0, SYN_DATA)) return DROPPED;
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
@@ -1072,6 +1103,17 @@ once_ int calm(struct __sk_buff *s, const struct segment *g)
 }
 
 /* ---- programs ---- */
+enum { OTHERHOST = 3, VLAN = 0xfff };                              /* PACKET_OTHERHOST; the bits of a tag that name one */
+
+/* Whether a packet is not for the server: for another card, or a device above this one, to which it comes again; for another program;
+ * or for another host, which is asked where no connection says it. */
+inline_ bool is_elsewhere(struct __sk_buff *s, const struct segment *g, bool asks)
+{
+    if (unlikely(control.stands)) return false;
+    return s->pkt_type == OTHERHOST || (s->vlan_present && s->vlan_tci & VLAN) || is_strange(g->destination, g->port, g->v6)
+        || (asks && is_forwarded(s, g, s->ifindex));
+}
+
 inline_ int whole(struct __sk_buff *s, bool flooded)
 {
     if (control.mode == OFF) return NEXT;
@@ -1089,7 +1131,7 @@ inline_ int whole(struct __sk_buff *s, bool flooded)
         __builtin_memcpy(g.destination, &ip->daddr, 4);
         found = tcp_head(&g, tcp, ETH_HLEN + sizeof *ip);
     } else found = find(s, false, s->protocol, s->len, &g);
-    if (found == OTHER) return NEXT;
+    if (found == OTHER || is_elsewhere(s, &g, found == HEADLESS || (g.flags & (SYN | ACK)) == SYN || g.flags & URG)) return NEXT;
     if (found == HEADLESS) {
         note(PACKETS);
         return refused(0, FRAGMENT) ? DROPPED : NEXT;
@@ -1111,6 +1153,8 @@ SEC("xdp") int flood(struct xdp_md *x)
     if (control.mode == OFF || (void *)(mac + 1) > end) return XDP_PASS;
     if (find(x, true, mac->h_proto, end - data, &g) != OURS || (g.flags & (SYN | ACK)) != SYN) return XDP_PASS;
     u32 slot = control.slot & 1;
+    if (ports[slot][be16(g.port)] != PUBLIC_PORT || is_strange(g.destination, g.port, g.v6)) return XDP_PASS;
+    if (!control.stands && is_forwarded(x, &g, x->ingress_ifindex)) return XDP_PASS;
     const volatile struct side *side = &control.side[slot];
     u32 id = source_rule(g.source, g.destination, g.v6, side->flags, slot);
     struct rule *rule = rule_of(id, slot);
@@ -1124,7 +1168,7 @@ SEC("xdp") int flood(struct xdp_md *x)
 SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
 {
     u32 slot = control.slot & 1;
-    if (!ports[slot][c->local_port & 0xffff] || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
+    if (ports[slot][c->local_port & 0xffff] != PUBLIC_PORT || c->protocol != IPPROTO_TCP || control.mode == OFF) return SK_PASS;
     const volatile struct side *side = &control.side[slot];
     u32 source[4] = {}, destination[4] = {};
     bool v6 = c->family == 10;
@@ -1134,6 +1178,7 @@ SEC("sk_lookup") int classify(struct bpf_sk_lookup *c)
         source[0] = c->remote_ip4;
         destination[0] = c->local_ip4;
     }
+    if (is_strange((u8 *)destination, be16(c->local_port), v6)) return SK_PASS;
     u32 id = source_rule((u8 *)source, (u8 *)destination, v6, side->flags, slot);
     struct rule *rule = rule_of(id, slot);
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;

@@ -3,7 +3,7 @@
 //! Measured side, cold, pure. Asks the reference, so that explanation and enforcement agree.
 
 use crate::reference::head::{Unread, head};
-use crate::reference::{Flow, Fragment, PacketKind, PacketOutcome, Police, Syn, TcpSegment};
+use crate::reference::{Flow, Fragment, PacketKind, PacketOutcome, Police, Reason, Syn, TcpSegment};
 use crate::rules::table::{ConnectionClass, Rate, Refuse, RuleAction, RuleId, StageRule, When};
 use crate::rules::{Rules, not_plain};
 use bakeoff_units::PerSecond;
@@ -36,6 +36,12 @@ pub fn connection(
         let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
         let reason = format!("port {port} is none of [server] listen = {}", ports.join(", "));
         return ExplainedDecision { refused: false, reason };
+    }
+    if decision.refusal().is_some_and(|(reason, _)| reason == Reason::ClassPort) {
+        let reason = format!(
+            "port {port} is a class's, where the server listens for [server] listen; always refused by RST (counted as class-port)"
+        );
+        return ExplainedDecision { refused: true, reason };
     }
     let class = decision.class.and_then(|class| table.classes.get(usize::from(class)));
     let reason = match decision.rule.and_then(|id| Some((id, table.rule(id)?))) {

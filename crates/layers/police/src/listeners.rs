@@ -72,6 +72,14 @@ pub enum ListenerError {
         /// The server's process id.
         pid: u32,
     },
+    /// A listener of Multipath TCP: what is said in one connection can come in several, and none can be steered.
+    #[error(
+        "port {port} is of Multipath TCP, which cannot be read or steered: start the server without, as Go's with GODEBUG=multipathtcp=0"
+    )]
+    Multipath {
+        /// The port.
+        port: u16,
+    },
     /// The kernel's table, or another process's descriptors, cannot be read.
     #[error("cannot take the server's sockets: {0}; it needs root (CAP_SYS_PTRACE) and Linux 5.6")]
     System(#[from] io::Error),
@@ -119,11 +127,13 @@ pub fn take(
 }
 
 /// Settings on sockets, so that they can be undone. They are also in the status, where the next daemon reads them
-/// after one was killed.
+/// after one was killed: so they are noted, written there, and then set.
 #[derive(Debug, Default)]
 pub struct Deferrals {
     /// By inode: the value before, in s.
     before: BTreeMap<u64, u32>,
+    /// Whether some are noted and not set.
+    pub is_due: bool,
 }
 
 impl Deferrals {
@@ -138,20 +148,28 @@ impl Deferrals {
         self.before.len()
     }
 
-    /// Sets the deferral on sockets without one.
+    /// Notes sockets without a deferral. A server that defers by itself, as Apache does, knows its own time.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn note(&mut self, taken: &[TakenSocket]) -> io::Result<()> {
+        for TakenSocket { at, socket } in taken {
+            if deferral_s(socket)? == 0 {
+                self.before.entry(at.inode).or_insert(0);
+                self.is_due = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the deferral on those of these sockets that are noted.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn set(&mut self, taken: &[TakenSocket]) -> io::Result<()> {
-        for TakenSocket { at, socket } in taken {
-            let now = deferral_s(socket)?;
-            // A server that defers by itself, as Apache does, knows its own time.
-            if now == 0 {
-                set_deferral(socket, DEFERRAL_S)?;
-                self.before.entry(at.inode).or_insert(now);
-            }
-        }
-        Ok(())
+        self.is_due = false;
+        let noted = taken.iter().filter(|taken| self.before.contains_key(&taken.at.inode));
+        noted.into_iter().try_for_each(|taken| set_deferral(&taken.socket, DEFERRAL_S))
     }
 
     /// Undoes the settings on these sockets, and forgets them.
@@ -222,11 +240,17 @@ mod tests {
         let server = Server::of(std::process::id()).unwrap();
         let taken = take(&server, &wanted, &there).unwrap();
         let mut first = Deferrals::default();
+        first.note(&taken).unwrap();
+        assert!(
+            first.text().ends_with(" 0\n") && deferral_s(&listener).unwrap() == 0,
+            "written before it is set"
+        );
         first.set(&taken).unwrap();
         assert!(deferral_s(&listener).unwrap() >= DEFERRAL_S);
         let left = format!("state armed\ndeferral x 3\ndeferral 1 9\n{}", first.text());
         let mut next = Deferrals::default();
         assert_eq!(next.inherit(&left, &there), 1);
+        next.note(&taken).unwrap();
         next.set(&taken).unwrap();
         assert_eq!(next.text(), first.text());
         next.put_back(&taken).unwrap();
@@ -242,6 +266,7 @@ mod tests {
         let (wanted, there) = of(&listener);
         let taken = take(&Server::of(std::process::id()).unwrap(), &wanted, &there).unwrap();
         let mut deferrals = Deferrals::default();
+        deferrals.note(&taken).unwrap();
         deferrals.set(&taken).unwrap();
         deferrals.put_back(&taken).unwrap();
         assert_eq!(deferral_s(&listener).unwrap(), own);

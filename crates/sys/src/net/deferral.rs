@@ -11,19 +11,25 @@ use std::os::fd::{AsFd, AsRawFd};
 /// # Errors
 /// It is no TCP socket.
 pub fn deferral_s(listener: impl AsFd) -> io::Result<u32> {
-    let mut seconds: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    Ok(u32::try_from(option(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT)?).unwrap_or(0))
+}
+
+/// Whether a socket is one of Multipath TCP.
+///
+/// # Errors
+/// It is no socket.
+pub fn is_multipath(listener: impl AsFd) -> io::Result<bool> {
+    Ok(option(listener, libc::SOL_SOCKET, libc::SO_PROTOCOL)? == libc::IPPROTO_MPTCP)
+}
+
+fn option(listener: impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes, which are those of the integer.
     let done = unsafe {
-        libc::getsockopt(
-            listener.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_DEFER_ACCEPT,
-            (&raw mut seconds).cast(),
-            &raw mut length,
-        )
+        libc::getsockopt(listener.as_fd().as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
     };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(u32::try_from(seconds).unwrap_or(0)) }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
 /// Sets it, for all holders of this socket.

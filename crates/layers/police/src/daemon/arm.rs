@@ -19,7 +19,7 @@ pub(super) fn arm<'s>(
     settings: &'s DaemonSettings,
     note: &mut impl FnMut(&str),
 ) -> Result<Armed<'s>, DaemonError> {
-    let Rules { table, warnings, .. } = Rules::read(&settings.rules)?;
+    let Rules { table, warnings, .. } = settings.read_rules()?;
     warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
     let status = settings.status.as_deref();
     let file = StatusFile::open(status).map_err(PathError::written(status))?;
@@ -41,13 +41,12 @@ pub(super) fn arm<'s>(
     }
     let interfaces = Interfaces::attach(&settings.interfaces, settings.xdp, &mut programs)?;
     watch.take_on(ready, defers(&table, settings.mode), &mut programs)?;
-    let begun = programs.set_mode(settings.mode).map_err(DaemonError::from);
-    if let Err(error) = begun.and_then(|()| rights::give_up(settings)) {
+    let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
+    if let Err(error) = armed.begin().and_then(|()| rights::give_up(settings)) {
         // Nothing may stay on the server's sockets.
-        let _ = watch.put_back();
+        let _ = armed.put_back();
         return Err(error);
     }
-    let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
     armed.turn(note);
     Ok(armed)
 }
@@ -61,7 +60,7 @@ impl From<WatchError> for DaemonError {
     fn from(error: WatchError) -> Self {
         match error {
             WatchError::Kernel(error) => Self::Kernel(error),
-            WatchError::Deferral(source) => Self::System { what: "TCP_DEFER_ACCEPT", source },
+            WatchError::Deferral(source) => Self::deferral(source),
         }
     }
 }

@@ -48,7 +48,12 @@ mod tests {
     use super::*;
 
     fn counters(packets: u64, heads: u64, refused: u64) -> KernelCounters {
-        KernelCounters { packets, heads, refused: [refused, 0, 0, 0, 0, 0, 0], ..KernelCounters::default() }
+        KernelCounters {
+            packets,
+            heads,
+            refused: [refused, 0, 0, 0, 0, 0, 0, 0],
+            ..KernelCounters::default()
+        }
     }
 
     #[test]

@@ -14,9 +14,12 @@ use std::ffi::CStr;
 const GET_LINK: u16 = 18;
 const ABOUT_BYTES: usize = 16;
 const NUMBER: usize = 4;
-/// Attributes: `IFLA_IFNAME`, `IFLA_MASTER`.
+/// Attributes: `IFLA_IFNAME`, `IFLA_MASTER`, `IFLA_LINKINFO` and `IFLA_INFO_SLAVE_KIND` in it, `IFLA_XDP` and
+/// `IFLA_XDP_PROG_ID` in it.
 const NAME: u16 = 3;
 const MASTER: u16 = 10;
+const KIND: [u16; 2] = [18, 4];
+const DRIVER: [u16; 2] = [43, 4];
 
 /// Interfaces with our programs, and those that should have them.
 #[derive(Debug)]
@@ -24,10 +27,10 @@ pub(super) struct Interfaces {
     /// Named interfaces; empty means all.
     named: Vec<String>,
     xdp: bool,
-    /// Number of each interface, by name.
-    attached: BTreeMap<String, u32>,
+    /// Name of each interface, by number: names change.
+    attached: BTreeMap<u32, String>,
     /// Unsuitable ones, or refused by the kernel: not tried again as long as they exist.
-    left_out: BTreeMap<String, u32>,
+    left_out: BTreeMap<u32, String>,
 }
 
 impl Interfaces {
@@ -36,58 +39,68 @@ impl Interfaces {
         let (attached, left_out) = (BTreeMap::new(), BTreeMap::new());
         let mut own = Self { named: named.to_vec(), xdp, attached, left_out };
         let there = there()?;
-        if let Some(missing) = named.iter().find(|name| !there.contains_key(*name)) {
+        if let Some(missing) = named.iter().find(|name| !there.iter().any(|there| there.name == **name)) {
             return Err(KernelError::NoInterface(missing.clone()).into());
         }
-        for (name, number) in own.wanted(&there) {
+        for There { number, name, .. } in own.wanted(there) {
             match own.one(&name, programs) {
-                Ok(()) => own.attached.insert(name, number),
-                Err(KernelError::NotEthernet(_)) if named.is_empty() => own.left_out.insert(name, number),
+                Ok(()) => own.attached.insert(number, name),
+                Err(KernelError::NotEthernet(_)) if named.is_empty() => own.left_out.insert(number, name),
                 Err(error) => return Err(error.into()),
             };
         }
         if own.attached.is_empty() { Err(DaemonError::NoInterface) } else { Ok(own) }
     }
 
-    /// Attaches to interfaces that came, or came back, since the last look; returns sentences about it.
+    /// Attaches to interfaces that came, or came back, since the last look, and where somebody took our programs off or
+    /// came before them; leaves those that went, to another network too, or became part of another. Returns sentences
+    /// about it.
     pub(super) fn look(&mut self, programs: &mut Programs) -> Vec<String> {
         let Ok(there) = there() else { return Vec::new() };
+        let wanted = self.wanted(there);
         let mut said = Vec::new();
-        let is_there =
-            |name: &String, number: &u32| there.get(name).is_some_and(|there| there.number == *number);
-        self.left_out.retain(|name, number| is_there(name, number));
-        for (name, _) in self.attached.extract_if(.., |name, number| !is_there(name, number)) {
+        let is_wanted = |number: &u32| wanted.iter().any(|there| there.number == *number);
+        self.left_out.retain(|number, _| is_wanted(number));
+        for (number, name) in self.attached.extract_if(.., |number, _| !is_wanted(number)) {
+            programs.detach(number);
             said.push(format!("the interface {name} is gone: nothing comes in through it any more"));
         }
-        for (name, number) in self.wanted(&there) {
-            if self.attached.contains_key(&name) || self.left_out.contains_key(&name) {
+        for There { number, name, driver, .. } in wanted {
+            let before = self.attached.insert(number, name.clone());
+            let is_first = before.is_some() && programs.is_first(number, driver).unwrap_or(true);
+            if is_first || self.left_out.contains_key(&number) {
                 continue;
             }
             match self.one(&name, programs) {
-                Ok(()) => {
-                    said.push(format!("the interface {name} is there, and is looked at from now on"));
-                    self.attached.insert(name, number);
+                Ok(()) if before.is_some() => {
+                    said.push(format!(
+                        "somebody took police off {name}, or came before it; it is first again"
+                    ));
                 }
+                Ok(()) => said.push(format!("the interface {name} is there, and is looked at from now on")),
                 Err(error) => {
                     if !matches!(error, KernelError::NotEthernet(_)) {
                         said.push(error.to_string());
                     }
-                    self.left_out.insert(name, number);
+                    self.left_out.insert(number, name);
                 }
             }
         }
+        self.attached.retain(|number, _| !self.left_out.contains_key(number));
         said
     }
 
     /// Interfaces with our programs.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.attached.keys().map(String::as_str)
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.attached.values().map(String::as_str).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Interfaces without our programs, existing or only named.
     pub(super) fn missing(&self) -> Vec<&str> {
-        let named = self.named.iter().filter(|name| !self.attached.contains_key(*name));
-        let others = self.left_out.keys().filter(|name| !self.named.contains(name));
+        let named = self.named.iter().filter(|name| !self.attached.values().any(|there| there == *name));
+        let others = self.left_out.values().filter(|name| !self.named.contains(name));
         named.chain(others).map(String::as_str).collect()
     }
 
@@ -96,45 +109,91 @@ impl Interfaces {
         if self.xdp && name != "lo" { programs.attach_xdp(name) } else { programs.attach(name) }
     }
 
-    fn wanted(&self, there: &BTreeMap<String, There>) -> Vec<(String, u32)> {
-        let is_wanted = |(name, there): &(&String, &There)| match self.named.as_slice() {
-            [] => !there.has_master,
-            named => named.contains(name),
-        };
-        let wanted = there.iter().filter(is_wanted);
-        wanted.map(|(name, there)| (name.clone(), there.number)).collect()
+    fn wanted(&self, mut there: Vec<There>) -> Vec<There> {
+        there.retain(|there| match self.named.as_slice() {
+            [] => !there.is_part,
+            named => named.contains(&there.name),
+        });
+        there
     }
 }
 
 /// An existing interface.
 struct There {
     number: u32,
-    /// Whether it is part of a bridge or bond: its packets come in through that a second time.
-    has_master: bool,
+    name: String,
+    /// Whether it is part of a bridge or bond: its packets come in through that a second time. Those of a VRF do not.
+    is_part: bool,
+    /// Number of the program in its driver.
+    driver: Option<u32>,
 }
 
-/// All interfaces, by name. Not from /sys, which shows the network in which it was mounted.
-fn there() -> Result<BTreeMap<String, There>, DaemonError> {
-    let mut found = BTreeMap::new();
+/// All interfaces. Not from /sys, which shows the network in which it was mounted.
+fn there() -> Result<Vec<There>, DaemonError> {
+    let mut found = Vec::new();
     let read = |answer: &[u8]| found.extend(parse(answer));
     let asked = netlink::list(SockProtocol::NetlinkRoute, GET_LINK, &[0; ABOUT_BYTES], read);
     asked.map_err(DaemonError::system("interfaces"))?;
     Ok(found)
 }
 
-fn parse(answer: &[u8]) -> Option<(String, There)> {
-    let (mut name, mut has_master) = (None, false);
-    let mut rest = answer.get(ABOUT_BYTES..)?;
-    while let (Some(length), Some(kind)) = (half(rest, 0), half(rest, 2)) {
-        // Its own head is four bytes of it.
-        let length = usize::from(length).max(4);
-        match kind {
-            NAME => name = CStr::from_bytes_until_nul(rest.get(4..length)?).ok(),
-            MASTER => has_master = true,
-            _ => {}
+fn parse(answer: &[u8]) -> Option<There> {
+    let all = answer.get(ABOUT_BYTES..)?;
+    let within = |[outer, inner]: [u16; 2]| attribute(attribute(all, outer)?, inner);
+    let name = CStr::from_bytes_until_nul(attribute(all, NAME)?).ok()?.to_string_lossy().into_owned();
+    let is_part = attribute(all, MASTER).is_some() && within(KIND) != Some(b"vrf\0");
+    Some(There {
+        number: word(answer, NUMBER)?,
+        name,
+        is_part,
+        driver: within(DRIVER).and_then(|id| word(id, 0)),
+    })
+}
+
+/// The first attribute of a kind.
+fn attribute(mut all: &[u8], wanted: u16) -> Option<&[u8]> {
+    loop {
+        // Its own head is four bytes of it; the highest bits of its kind say what is in it.
+        let (length, kind) = (usize::from(half(all, 0)?).max(4), half(all, 2)? & 0x3fff);
+        if kind == wanted {
+            return all.get(4..length);
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        all = all.get(length.next_multiple_of(4)..)?;
     }
-    let name = name?.to_string_lossy().into_owned();
-    Some((name, There { number: word(answer, NUMBER)?, has_master }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attributes(all: &[(u16, &[u8])]) -> Vec<u8> {
+        let one = |(kind, value): &(u16, &[u8])| {
+            let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
+            bytes.extend(*value);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        all.iter().flat_map(one).collect()
+    }
+
+    #[test]
+    fn parts_of_bridges_are_told_from_those_of_a_vrf() {
+        let cases = [(None, false), (Some("bridge\0"), true), (Some("vrf\0"), false)];
+        for (kind, expected) in cases {
+            let inner = kind.map(|kind| attributes(&[(4, kind.as_bytes())]));
+            let driver = attributes(&[(2, &[1]), (4, &77_u32.to_ne_bytes())]);
+            let mut all = vec![(NAME, &b"eth0\0"[..]), (43, &driver)];
+            // The kernel says that there are attributes in it.
+            all.extend(inner.as_ref().map(|inner| (18 | 0x8000, &inner[..])));
+            all.extend(kind.map(|_| (MASTER, &[5, 0, 0, 0][..])));
+            let answer = [vec![0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], attributes(&all)].concat();
+            let there = parse(&answer).unwrap();
+            let told = (there.number, there.name.as_str(), there.is_part, there.driver);
+            assert_eq!(told, (9, "eth0", expected, Some(77)));
+            assert!(
+                (0..answer.len())
+                    .all(|length| parse(&answer[..length]).is_none_or(|there| there.number == 9))
+            );
+        }
+    }
 }

@@ -10,26 +10,25 @@ use super::{DaemonError, DaemonSettings};
 use crate::agent::{Agent, OPEN, QueueReading};
 use crate::kernel::{KernelCounters, PoliceMode, Programs, RuleCount};
 use crate::listeners::{Listening, made};
-use crate::rules::Rules;
 use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Interval of looks at everything.
+/// Interval of looks at listeners, some 0.3 ms each.
 const LOOK: Duration = Duration::from_millis(100);
 /// The same while connections wait and bounds are to be set: the precision with which a server's stalls are seen.
 const BUSY_LOOK: Duration = Duration::from_millis(10);
 /// Interval of statuses; longer if reading the counters of many rules takes more than one part in [`SHARE`] of it.
 const STATUS: Nanos = Nanos::from_millis(100);
 const SHARE: u64 = 50;
-/// Interval of looks at listeners, if no bounds depend on their queues: each takes some 0.3 ms.
-const LISTENERS: Nanos = Nanos::from_millis(200);
 /// Interval of looks at interfaces.
 const INTERFACES: Nanos = Nanos::from_millis(250);
 
@@ -80,10 +79,9 @@ pub(super) struct Armed<'s> {
     bounds: Vec<u32>,
     reloads: u64,
     reloads_refused: u64,
-    /// Next times of status, interfaces and listeners.
+    /// Next times of status and interfaces.
     status_due: Nanos,
     interfaces_due: Nanos,
-    listeners_due: Nanos,
 }
 
 impl<'s> Armed<'s> {
@@ -113,13 +111,12 @@ impl<'s> Armed<'s> {
             reloads_refused: 0,
             status_due: Nanos::ZERO,
             interfaces_due: Nanos::ZERO,
-            listeners_due: Nanos::ZERO,
         }
     }
 
     /// Line to print once it is ready.
     pub(super) fn told(&self) -> String {
-        let interfaces: Vec<&str> = self.interfaces.names().collect();
+        let interfaces = self.interfaces.names();
         let (rules, classes) = (self.table.rules.len(), self.table.classes.len());
         let counters = KernelCounters::default();
         let degree = self.report("armed", &counters, &self.gaps()).degree();
@@ -139,22 +136,34 @@ impl<'s> Armed<'s> {
     pub(super) fn turn(&mut self, note: &mut impl FnMut(&str)) {
         let now = self.clock.now();
         let mut said = Vec::new();
-        let is_due = self.agent.is_some() || self.watch.end().is_none() || now >= self.listeners_due;
-        if is_due && let Ok(there) = self.watch.look(&mut self.programs, &mut said) {
-            self.listeners_due = now + LISTENERS;
+        if let Ok(there) = self.watch.look(&mut self.programs, &mut said) {
             self.bound(now, &there);
         }
         if now >= self.interfaces_due {
             self.interfaces_due = now + INTERFACES;
             said.extend(self.interfaces.look(&mut self.programs));
+            let steered = self.has_classes.then(|| attach_classes(&mut self.programs));
+            if let Some(Ok(true)) = steered {
+                said.push("somebody took the classes off; they are in force again".to_owned());
+            }
         }
         said.iter().for_each(|said| note(said));
         if now >= self.status_due || !said.is_empty() {
-            self.write("armed");
-            // Thousands of rules take some time.
-            let took_ns = self.clock.now().get().saturating_sub(now.get());
-            self.status_due = now + STATUS.max(Nanos::new(took_ns.saturating_mul(SHARE)));
+            // Waiting for a core takes nothing of it.
+            let began = cpu_time();
+            self.write("armed", note);
+            self.status_due = now + pause(Nanos::new(cpu_time().get().saturating_sub(began.get())));
         }
+    }
+
+    /// Puts the rules in force. What is set on sockets is written down before.
+    pub(super) fn begin(&mut self) -> Result<(), DaemonError> {
+        self.try_writing("arming").map_err(DaemonError::deferral)?;
+        Ok(self.programs.set_mode(self.settings.mode)?)
+    }
+
+    pub(super) fn put_back(&mut self) -> io::Result<()> {
+        self.watch.put_back()
     }
 
     /// Reads the queues, and sets the resulting bounds in the kernel.
@@ -182,11 +191,11 @@ impl<'s> Armed<'s> {
                 note(&format!("{error}\nthe old rules stay"));
             }
         }
-        self.write("armed");
+        self.write("armed", note);
     }
 
     fn take_rules(&mut self) -> Result<(), DaemonError> {
-        let table = Rules::read(&self.settings.rules)?.table;
+        let table = self.settings.read_rules()?.table;
         let ready = self.watch.find(&table)?;
         if !table.classes.is_empty() && !self.has_classes {
             attach_classes(&mut self.programs)?;
@@ -197,6 +206,8 @@ impl<'s> Armed<'s> {
         {
             // These were in force a moment ago, so they fit.
             self.programs.swap(&self.table)?;
+            let old = self.watch.find(&self.table)?;
+            self.watch.take_on(old, defers(&self.table, self.settings.mode), &mut self.programs)?;
             return Err(error.into());
         }
         if table.overload != self.table.overload || table.classes != self.table.classes {
@@ -231,7 +242,7 @@ impl<'s> Armed<'s> {
             mode: self.settings.mode,
             table: &self.table,
             server_pid: self.watch.server_pid(),
-            interfaces: self.interfaces.names().collect(),
+            interfaces: self.interfaces.names(),
             gaps,
             counters,
             runs: self.timer.as_ref().and_then(|_| Some((self.programs.runs().ok()?, self.clock.now()))),
@@ -244,10 +255,17 @@ impl<'s> Armed<'s> {
         }
     }
 
-    fn write(&mut self, state: &'static str) {
-        if let Some(text) = self.text(state) {
-            // The next one may fit on the disk.
-            let _ = self.file.write(text);
+    fn write(&mut self, state: &'static str, note: &mut impl FnMut(&str)) {
+        if let Err(error) = self.try_writing(state) {
+            note(&DaemonError::deferral(error).to_string());
+        }
+    }
+
+    /// Writes the status, and then sets what it names. If it cannot be written, the next one may fit on the disk.
+    fn try_writing(&mut self, state: &'static str) -> io::Result<()> {
+        match self.text(state).map(|text| self.file.write(text)) {
+            Some(Ok(())) => self.watch.defer(),
+            _ => Ok(()),
         }
     }
 
@@ -259,11 +277,16 @@ impl<'s> Armed<'s> {
     }
 }
 
-/// Attaches the classes of connections to the network that this thread is in.
-pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError> {
+/// Attaches the classes of connections to the network that this thread is in; false: they are already.
+pub(super) fn attach_classes(programs: &mut Programs) -> Result<bool, DaemonError> {
     let network =
         File::open("/proc/thread-self/ns/net").map_err(DaemonError::system("/proc/thread-self/ns/net"))?;
     Ok(programs.attach_classes(network)?)
+}
+
+/// Time until the next status, after one that took so much of a core: thousands of rules take some.
+fn pause(spent: Nanos) -> Nanos {
+    STATUS.max(Nanos::new(spent.get().saturating_mul(SHARE)))
 }
 
 /// Whether silent connections are to wait in the kernel: only if requests are refused there.
@@ -281,4 +304,16 @@ fn refused_heads(table: &RuleTable, counters: &KernelCounters) -> u64 {
 fn agent(table: &RuleTable) -> Option<Agent> {
     let overload = table.overload.as_ref().filter(|_| !table.classes.is_empty())?;
     Some(Agent::new(overload.target_ns, &overload.shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_status_costs_puts_off_the_next_one() {
+        assert_eq!(pause(Nanos::ZERO), STATUS);
+        assert_eq!(pause(Nanos::from_millis(1)), STATUS);
+        assert_eq!(pause(Nanos::from_millis(30)), Nanos::from_millis(1_500));
+    }
 }

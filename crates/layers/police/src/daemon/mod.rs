@@ -18,7 +18,7 @@ pub use proof::proof;
 
 use crate::kernel::{KernelError, PoliceMode};
 use crate::listeners::ListenerError;
-use crate::rules::RulesError;
+use crate::rules::{Rules, RulesError};
 use bakeoff_layers_base::plain::PathError;
 use std::io;
 use std::path::PathBuf;
@@ -76,7 +76,23 @@ pub enum DaemonError {
     },
 }
 
+impl DaemonSettings {
+    /// The rules. A pipe would be waited for, and no signal heard meanwhile.
+    fn read_rules(&self) -> Result<Rules, RulesError> {
+        let about = std::fs::metadata(&self.rules);
+        if about.is_ok_and(|about| !about.is_file()) {
+            let (path, why) = (self.rules.display().to_string(), io::Error::other("it is no regular file"));
+            return Err(RulesError::Unreadable { path, why });
+        }
+        Rules::read(&self.rules)
+    }
+}
+
 impl DaemonError {
+    fn deferral(source: io::Error) -> Self {
+        Self::System { what: "TCP_DEFER_ACCEPT", source }
+    }
+
     /// Conversion for `map_err`.
     fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }

@@ -202,7 +202,7 @@ mod tests {
         let rules = table.rules.iter().map(|rule| crate::kernel::RuleCount {
             name: rule.name.clone(),
             passed: 5,
-            by_reason: [1, 0, 0, 2, 0, 0, 0],
+            by_reason: [1, 0, 0, 2, 0, 0, 0, 0],
         });
         let counters =
             KernelCounters { unread: [9, 0, 0, 0], rules: rules.collect(), ..KernelCounters::default() };

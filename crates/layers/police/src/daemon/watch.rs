@@ -3,9 +3,10 @@
 //! Measured side, cold. Without them connections pass as if there were no classes; the kernel has forgotten the
 //! sockets by itself. They are looked for again as soon as the kernel's table of listeners changes.
 
-use crate::kernel::{KernelError, Programs, ServerListener};
+use crate::kernel::{KernelError, ListenerAddress, Programs, ServerListener};
 use crate::listeners::{Deferrals, ListenerError, Listening, RulePort, Server, TakenSocket, listening, take};
 use crate::rules::table::RuleTable;
+use bakeoff_sys::net::is_multipath;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -21,6 +22,8 @@ struct WatchedPort {
 pub(super) struct Watch {
     server: Server,
     places: Vec<WatchedPort>,
+    /// Their ports, and the public ones.
+    ports: Vec<u16>,
     /// Listeners at the last look, without the lengths of queues.
     inodes: Vec<u64>,
     /// Ports without a socket of the server's.
@@ -36,8 +39,9 @@ pub(super) struct Watch {
 /// Sockets that are ready for steering; to be dropped soon.
 pub(super) struct Ready {
     places: Vec<WatchedPort>,
+    ports: Vec<u16>,
     taken: Vec<TakenSocket>,
-    inodes: Vec<u64>,
+    there: Vec<Listening>,
 }
 
 impl Watch {
@@ -50,6 +54,7 @@ impl Watch {
         let mut watch = Self {
             server,
             places: Vec::new(),
+            ports: Vec::new(),
             inodes: Vec::new(),
             gone: Vec::new(),
             deferrals: Deferrals::default(),
@@ -57,8 +62,7 @@ impl Watch {
             restarts: 0,
         };
         let ready = watch.find(table)?;
-        let there: Vec<Listening> = ready.taken.iter().map(|taken| taken.at).collect();
-        watch.deferrals.inherit(left, &there);
+        watch.deferrals.inherit(left, &ready.there);
         Ok((watch, ready))
     }
 
@@ -66,9 +70,22 @@ impl Watch {
     pub(super) fn find(&self, table: &RuleTable) -> Result<Ready, ListenerError> {
         let places = places(table);
         let wanted: Vec<RulePort> = places.iter().map(|place| place.wanted.clone()).collect();
-        let there = listening(&ports(&places))?;
+        let ports = [ports(&places), table.ports.clone()].concat();
+        let there = listening(&ports)?;
         let taken = take(&self.server, &wanted, &there)?;
-        Ok(Ready { places, taken, inodes: there.iter().map(|at| at.inode).collect() })
+        let is_read = table.has_requests() || !table.classes.is_empty();
+        let many = taken.iter().find(|taken| is_read && is_multipath(&taken.socket).unwrap_or(false));
+        if let Some(TakenSocket { at, .. }) = many {
+            return Err(ListenerError::Multipath { port: at.port });
+        }
+        // Nothing would come to the classes.
+        let is_all = |(on, _, strange): &&ListenerAddress| *strange && on.length() == 0;
+        let listeners = addresses(&there, &taken);
+        if let Some((_, port, _)) = listeners.iter().find(is_all).filter(|_| !table.classes.is_empty()) {
+            let (pid, what) = (self.server.pid(), "`listen`, at all addresses".to_owned());
+            return Err(ListenerError::Stranger { port: *port, what, pid });
+        }
+        Ok(Ready { places, ports, taken, there })
     }
 
     /// Steers to these sockets, and sets their deferral as required. Settings on sockets that are no longer needed
@@ -80,13 +97,15 @@ impl Watch {
         programs: &mut Programs,
     ) -> Result<(), WatchError> {
         steer(&ready.places, &ready.taken, programs)?;
+        programs.leave_out(&addresses(&ready.there, &ready.taken))?;
         if self.places != ready.places || !defers {
             self.put_back()?;
         }
         if defers {
-            self.deferrals.set(&ready.taken)?;
+            self.deferrals.note(&ready.taken)?;
         }
-        (self.places, self.inodes, self.defers) = (ready.places, ready.inodes, defers);
+        (self.places, self.ports, self.defers) = (ready.places, ready.ports, defers);
+        self.inodes = inodes(&ready.there);
         self.gone.clear();
         Ok(())
     }
@@ -97,29 +116,39 @@ impl Watch {
         programs: &mut Programs,
         said: &mut Vec<String>,
     ) -> io::Result<Vec<Listening>> {
-        let there = listening(&ports(&self.places))?;
-        if there.iter().map(|at| at.inode).ne(self.inodes.iter().copied()) {
-            self.inodes = there.iter().map(|at| at.inode).collect();
+        let there = listening(&self.ports)?;
+        let inodes = inodes(&there);
+        // A server that ends, or hands its sockets on, changes none of them.
+        if inodes != self.inodes || !self.gone.is_empty() || !self.server.is_there() {
+            self.inodes = inodes;
             self.changed(&there, programs, said);
         }
         Ok(there)
     }
 
     fn changed(&mut self, there: &[Listening], programs: &mut Programs, said: &mut Vec<String>) {
-        if !self.server.is_there()
+        let mut taken = self.server.sockets(there).unwrap_or_default();
+        // One that drains has closed its listeners, and lives.
+        if (taken.is_empty() || !self.server.is_there())
             && let Some(next) = self.server.successor(there)
         {
             said.push(format!("the server was started anew, as process {}", next.pid()));
             self.server = next;
             self.restarts += 1;
+            taken = self.server.sockets(there).unwrap_or_default();
         }
         self.deferrals.keep(there);
-        let taken = self.server.sockets(there).unwrap_or_default();
+        // Where there are classes, who comes later to a public port gets nothing of theirs.
+        if self.places.iter().all(|place| place.class.is_none())
+            && let Err(error) = programs.leave_out(&addresses(there, &taken))
+        {
+            said.push(error.to_string());
+        }
         if let Err(error) = steer(&self.places, &taken, programs) {
             said.push(error.to_string());
         }
         if self.defers
-            && let Err(error) = self.deferrals.set(&taken)
+            && let Err(error) = self.deferrals.note(&taken)
         {
             said.push(format!("TCP_DEFER_ACCEPT: {error}"));
         }
@@ -133,13 +162,21 @@ impl Watch {
         self.gone = gone;
     }
 
+    /// Sets what is noted, once that is written down.
+    pub(super) fn defer(&mut self) -> io::Result<()> {
+        if !self.deferrals.is_due {
+            return Ok(());
+        }
+        let taken = self.server.sockets(&listening(&self.ports)?)?;
+        self.deferrals.set(&taken)
+    }
+
     /// Undoes the settings on sockets that still exist.
     pub(super) fn put_back(&mut self) -> io::Result<()> {
         if self.deferrals.is_empty() {
             return Ok(());
         }
-        let there = listening(&ports(&self.places))?;
-        let taken = self.server.sockets(&there)?;
+        let taken = self.server.sockets(&listening(&self.ports)?)?;
         self.deferrals.put_back(&taken)
     }
 
@@ -178,6 +215,18 @@ fn steer(places: &[WatchedPort], taken: &[TakenSocket], programs: &mut Programs)
     };
     let listeners: Vec<ServerListener<'_>> = places.iter().filter_map(of).flatten().collect();
     programs.steer(&listeners)
+}
+
+/// What has which port at which address, those of the server last: of one address its own counts.
+fn addresses(there: &[Listening], taken: &[TakenSocket]) -> Vec<ListenerAddress> {
+    let strange = |at: &Listening| !taken.iter().any(|taken| taken.at.inode == at.inode);
+    let mut all: Vec<ListenerAddress> = there.iter().map(|at| (at.on, at.port, strange(at))).collect();
+    all.sort_by_key(|(_, _, strange)| !strange);
+    all
+}
+
+fn inodes(there: &[Listening]) -> Vec<u64> {
+    there.iter().map(|at| at.inode).collect()
 }
 
 fn ports(places: &[WatchedPort]) -> Vec<u16> {

@@ -18,8 +18,9 @@ pub(super) const EVENTS: usize = 6;
 /// No class, no rule.
 const NO_CLASS: u8 = 0xff;
 pub(super) const NO_RULE: u32 = u32::MAX;
-/// Number of the source table in which a destination's own table is looked up.
+/// Numbers of source tables: of that in which a destination's own table is looked up, and of addresses of listeners.
 pub(super) const DESTINATIONS: usize = 0xff;
+const STRANGERS: usize = 0xfe;
 /// Bytes of a path's key behind its length.
 const PATH_KEY: usize = 256;
 
@@ -67,6 +68,8 @@ pub(super) struct Control {
     pub(super) stands: u32,
     /// Sequence number that the server's kernel waits for there.
     pub(super) next: u32,
+    /// Whether other programs listen on a public port.
+    pub(super) strangers: bool,
 }
 
 impl Control {
@@ -80,7 +83,7 @@ impl Control {
             bytes.extend([side.flags, side.odd, side.unread].map(u32::to_ne_bytes).concat());
             bytes.extend([side.lowest.unwrap_or(NO_CLASS), 0, 0, 0]);
         }
-        bytes.extend(self.next.to_ne_bytes());
+        bytes.extend([self.next, u32::from(self.strangers)].map(u32::to_ne_bytes).concat());
         laid(&[&bytes])
     }
 }
@@ -130,7 +133,16 @@ pub(super) enum AddressKey {
 
 /// `struct key4`, `struct key6`.
 pub(super) fn address_key(prefix: AddressPrefix, slot: usize, table: usize) -> AddressKey {
-    let begin = [slot as u8, table as u8, 0, 0];
+    prefix_key(prefix, [slot as u8, table as u8, 0, 0])
+}
+
+/// The same for what a listener has of a port: an address, or all of a family.
+pub(super) fn listener_key(prefix: AddressPrefix, port: u16) -> AddressKey {
+    let [high, low] = port.to_be_bytes();
+    prefix_key(prefix, [0, STRANGERS as u8, high, low])
+}
+
+fn prefix_key(prefix: AddressPrefix, begin: [u8; 4]) -> AddressKey {
     let bits = 32 + u32::from(prefix.length());
     match prefix.address() {
         IpAddr::V4(v4) => AddressKey::V4(bits, laid(&[&begin, &v4.octets()])),

@@ -9,11 +9,14 @@ use super::layout::{
     Row, RuleBytes, Side, flag,
 };
 use super::places::Places;
+use super::programs::ListenerAddress;
+use crate::rules::AddressPrefix;
 use crate::rules::table::{RuleTable, When};
 use aya::Ebpf;
 use aya::maps::lpm_trie::Key;
 use aya::maps::{Array, HashMap, LpmTrie, Map, MapData, MapError, PerCpuArray, SockMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr};
 
 type Trie<K> = LpmTrie<MapData, K, u32>;
 
@@ -156,6 +159,20 @@ impl Maps {
             }
         }
         Ok(flags)
+    }
+
+    /// Inserts what a listener has; all of IPv6 takes IPv4 as well.
+    pub(super) fn put_listener(
+        &mut self,
+        (on, port, strange): ListenerAddress,
+        filled: &mut Filled,
+    ) -> Result<(), KernelError> {
+        let both = (on.length() == 0 && on.address().is_ipv6()).then_some(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let all = both.and_then(|v4| AddressPrefix::of(v4, 0)).into_iter().chain([on]);
+        for prefix in all {
+            self.put(layout::listener_key(prefix, port), u32::from(strange), filled)?;
+        }
+        Ok(())
     }
 
     fn put(&mut self, key: AddressKey, value: u32, filled: &mut Filled) -> Result<(), KernelError> {

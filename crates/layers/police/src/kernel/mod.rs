@@ -30,5 +30,5 @@ mod trial;
 pub use counters::{KernelCounters, RuleCount, Runs};
 pub use error::{KernelError, MissingFeature};
 pub use probe::probe;
-pub use programs::{PoliceMode, Programs, ServerListener, count_time};
+pub use programs::{ListenerAddress, PoliceMode, Programs, ServerListener, count_time};
 pub use trial::{ProgramTrial, TrialProgram};

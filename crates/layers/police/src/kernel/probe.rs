@@ -6,6 +6,7 @@ use super::{KernelError, MissingFeature};
 use aya::maps::{Array, MapData, MapError};
 use aya::util::KernelVersion;
 use bakeoff_sys::privilege::Capability;
+use nix::errno::Errno;
 use std::path::Path;
 
 /// `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
@@ -46,8 +47,9 @@ fn may_load() -> bool {
 /// Whether packets of an interface of this network namespace have an Ethernet head.
 pub(super) fn interface(name: &str) -> Result<(), KernelError> {
     let none = || KernelError::NoInterface(name.to_owned());
+    let unknown = |why: Errno| KernelError::Attach { place: name.to_owned(), why: why.desc().to_owned() };
     let mut addresses =
-        nix::ifaddrs::getifaddrs().map_err(|_| none())?.filter(|found| found.interface_name == name);
+        nix::ifaddrs::getifaddrs().map_err(unknown)?.filter(|found| found.interface_name == name);
     let kinds = addresses.find_map(|found| Some(found.address?.as_link_addr()?.hatype()));
     match kinds {
         Some(kind) if ETHERNET.contains(&kind) => Ok(()),

@@ -6,12 +6,19 @@ use super::layout::{CLASSES, Control, EVENTS, Ports, REASONS, SOCKETS};
 use super::maps::{Filled, Maps, failed, said};
 use super::places::Places;
 use super::{KernelCounters, KernelError, MissingFeature, RuleCount, Runs};
+use crate::rules::AddressPrefix;
 use crate::rules::table::{RULES_MAX, RuleTable};
-use aya::programs::{Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
+use aya::programs::links::{FdLink, LinkError};
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{
+    LinkOrder, Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode,
+};
 use aya::sys::Stats;
 use aya::{Ebpf, EbpfError, include_bytes_aligned};
 use bakeoff_layers_base::named;
-use std::collections::BTreeSet;
+use bakeoff_sys::bpf::{Hook, attached};
+use nix::net::if_::if_nametoindex;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// `bpf/police.bpf.c`, compiled by `make bpf`.
@@ -38,6 +45,9 @@ pub struct ServerListener<'s> {
     pub socket: BorrowedFd<'s>,
 }
 
+/// What listens where: an address or all of a family, a port, and whether it is another program.
+pub type ListenerAddress = (AddressPrefix, u16, bool);
+
 /// Programs in the kernel. When dropped, all are removed.
 pub struct Programs {
     pub(super) ebpf: Ebpf,
@@ -48,6 +58,9 @@ pub struct Programs {
     filled: [Filled; 2],
     table: RuleTable,
     steered: BTreeSet<u32>,
+    strangers: Filled,
+    /// By the number of their interface.
+    links: BTreeMap<u32, Vec<FdLink>>,
 }
 
 /// Makes the kernel measure the run time of all BPF programs of the machine, while the descriptor is open. Needs
@@ -86,6 +99,8 @@ impl Programs {
             filled: Default::default(),
             table: RuleTable::default(),
             steered: BTreeSet::new(),
+            strangers: Filled::default(),
+            links: BTreeMap::new(),
         };
         programs.swap(table)?;
         Ok(programs)
@@ -114,25 +129,41 @@ impl Programs {
         self.maps.set_control(&self.control)
     }
 
-    /// Steers new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
+    /// Decides nothing about what comes to listeners of other programs. Of equal addresses the last counts.
+    ///
+    /// # Errors
+    /// The kernel's error for a map.
+    pub fn leave_out(&mut self, listeners: &[ListenerAddress]) -> Result<(), KernelError> {
+        self.maps.empty(std::mem::take(&mut self.strangers));
+        self.control.strangers = listeners.iter().any(|(_, _, strange)| *strange);
+        let listeners = listeners.iter().filter(|_| self.control.strangers);
+        listeners
+            .into_iter()
+            .try_for_each(|listener| self.maps.put_listener(*listener, &mut self.strangers))?;
+        self.maps.set_control(&self.control)
+    }
+
+    /// Steers new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`); returns
+    /// whether they were not before.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn attach_classes(&mut self, namespace: impl AsFd) -> Result<(), KernelError> {
+    pub fn attach_classes(&mut self, namespace: impl AsFd) -> Result<bool, KernelError> {
+        let there = attached(Hook::Lookup(namespace.as_fd())).unwrap_or_default();
+        if there.contains(&self.id("classify")?) {
+            return Ok(false);
+        }
         let attached = lookup(&mut self.ebpf)?.attach(namespace);
-        attached.map(|_| ()).map_err(unattached("the network namespace"))
+        attached.map(|_| true).map_err(unattached("the network namespace"))
     }
 
     /// Decides the packets that come in through an interface of the calling thread's network namespace: both stages,
-    /// by tcx.
+    /// by tcx, before all programs of others: one of theirs may let a packet pass that ours then never sees.
     ///
     /// # Errors
     /// The interface does not exist or is not Ethernet's, or the kernel's error.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
-        super::probe::interface(interface)?;
-        let attached =
-            program::<SchedClassifier>(&mut self.ebpf, "police")?.attach(interface, TcAttachType::Ingress);
-        attached.map(|_| ()).map_err(unattached(interface))
+        self.link(interface, "police", Vec::new())
     }
 
     /// As [`Self::attach`], and SYNs whose rule drops them are also refused in the driver, by native XDP.
@@ -141,16 +172,57 @@ impl Programs {
     /// As there, or the driver has no native XDP: nothing is attached then.
     pub fn attach_xdp(&mut self, interface: &str) -> Result<(), KernelError> {
         super::probe::interface(interface)?;
-        let xdp = flood(&mut self.ebpf)?;
-        let link = xdp.attach(interface, XdpMode::Driver);
-        let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
-        let attached =
-            program::<SchedClassifier>(&mut self.ebpf, "heads")?.attach(interface, TcAttachType::Ingress);
-        if let Err(why) = attached {
-            let _detached = flood(&mut self.ebpf)?.detach(link);
-            return Err(unattached(interface)(why));
+        if let Ok(number) = if_nametoindex(interface) {
+            self.detach(number);
         }
+        let xdp = flood(&mut self.ebpf)?;
+        let link = xdp.attach(interface, XdpMode::Driver).and_then(|link| xdp.take_link(link));
+        let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
+        self.link(interface, "heads", vec![link.try_into().map_err(no_link(interface))?])
+    }
+
+    fn link(
+        &mut self,
+        interface: &str,
+        name: &'static str,
+        mut links: Vec<FdLink>,
+    ) -> Result<(), KernelError> {
+        super::probe::interface(interface)?;
+        let number = if_nametoindex(interface).map_err(|_| KernelError::NoInterface(interface.to_owned()))?;
+        // A program cannot be attached twice.
+        self.detach(number);
+        let stage = program::<SchedClassifier>(&mut self.ebpf, name)?;
+        let first = TcAttachOptions::TcxOrder(LinkOrder::first());
+        let link = stage.attach_with_options(interface, TcAttachType::Ingress, first);
+        let link = link.and_then(|link| stage.take_link(link)).map_err(unattached(interface))?;
+        links.push(link.try_into().map_err(no_link(interface))?);
+        self.links.insert(number, links);
         Ok(())
+    }
+
+    /// Detaches from an interface, by its number, also one that is in another network by now.
+    pub fn detach(&mut self, interface: u32) {
+        self.links.remove(&interface);
+    }
+
+    /// Whether no packet that comes in through an interface is seen by another program first; `driver` is the number of
+    /// the one in its driver.
+    ///
+    /// # Errors
+    /// A program is not loaded.
+    pub fn is_first(&self, interface: u32, driver: Option<u32>) -> Result<bool, KernelError> {
+        let links = self.links.get(&interface).map_or(0, Vec::len);
+        let first = attached(Hook::Ingress(interface)).unwrap_or_default().first().copied();
+        Ok(match links {
+            0 => false,
+            1 => first == Some(self.id("police")?),
+            _ => first == Some(self.id("heads")?) && driver == Some(self.id("flood")?),
+        })
+    }
+
+    fn id(&self, name: &'static str) -> Result<u32, KernelError> {
+        let program = self.ebpf.program(name).ok_or_else(|| not_there(name))?;
+        Ok(program.info().map_err(unattached(name))?.id())
     }
 
     /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the
@@ -166,6 +238,8 @@ impl Programs {
             self.places.keep_only(&self.table.rules);
             return Err(why);
         }
+        // A packet that comes between sees no slot without its side.
+        self.maps.set_control(&self.control)?;
         self.control.slot = slot;
         if let Err(why) = self.maps.set_control(&self.control) {
             self.control.slot = 1 - slot;
@@ -185,6 +259,9 @@ impl Programs {
         self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
         for port in &table.ports {
             self.ports[slot * 65_536 + usize::from(*port)] = 1;
+        }
+        for class in &table.classes {
+            self.ports[slot * 65_536 + usize::from(class.port)] = 2;
         }
         self.maps.set_ports(&self.ports)
     }
@@ -237,7 +314,9 @@ impl Programs {
         for rule in &self.table.rules {
             let Some(place) = self.places.counter(&rule.name) else { continue };
             let tally = self.maps.tally(place)?;
-            let by_reason: [u64; REASONS] = std::array::from_fn(|reason| tally[reason + 1]);
+            // The last reason is of no rule.
+            let by_reason: [u64; REASONS] =
+                std::array::from_fn(|reason| tally.get(reason + 1).copied().unwrap_or(0));
             counters.rules.push(RuleCount { name: rule.name.clone(), passed: tally[0], by_reason });
         }
         Ok(counters)
@@ -324,6 +403,11 @@ fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
         }
         other => KernelError::Verifier { program, last: said(other) },
     }
+}
+
+fn no_link(place: &str) -> impl Fn(LinkError) -> KernelError {
+    let place = place.to_owned();
+    move |why| KernelError::Attach { place: place.clone(), why: said(&why) }
 }
 
 fn unattached(place: &str) -> impl Fn(ProgramError) -> KernelError {

@@ -3,19 +3,22 @@
 //!
 //! Measured side; asked a hundred times a second at most. Owns the messages.
 
+use crate::rules::AddressPrefix;
 use bakeoff_sys::netlink::{self, half, word};
 use nix::sys::socket::{AddressFamily, SockProtocol};
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 
 /// Type of questions and answers, `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;
 /// Length of a `struct inet_diag_req_v2`: family, protocol, two bytes of extensions, states, then a socket that is
 /// ignored.
 const QUESTION_BYTES: usize = 56;
-/// Length of a `struct inet_diag_msg`, and offsets of port, length of the queue and inode in it.
+/// Length of a `struct inet_diag_msg`, and offsets of port, address, length of the queue and inode in it.
 const ANSWER_BYTES: usize = 72;
 const PORT: usize = 4;
+const ADDRESS: usize = 8;
 const WAITING: usize = 56;
 const INODE: usize = 68;
 /// Bit of the state of a listening socket, `TCP_LISTEN`.
@@ -26,8 +29,8 @@ const LISTEN: u32 = 1 << 10;
 pub struct Listening {
     /// The port.
     pub port: u16,
-    /// IPv6, which may take IPv4 as well.
-    pub is_v6: bool,
+    /// The address, or all of a family: those of IPv6 may be of IPv4 as well.
+    pub on: AddressPrefix,
     /// Its number among sockets.
     pub inode: u64,
     /// Connections that nobody has accepted yet.
@@ -55,7 +58,23 @@ pub fn listening(ports: &[u16]) -> io::Result<Vec<Listening>> {
 fn parse(answer: &[u8], is_v6: bool) -> Option<Listening> {
     let answer = answer.get(..ANSWER_BYTES)?;
     let port = u16::from_be(half(answer, PORT)?);
-    Some(Listening { port, is_v6, inode: word(answer, INODE)?.into(), waiting: word(answer, WAITING)? })
+    let on = match is_v6 {
+        false => IpAddr::from(*answer.get(ADDRESS..)?.first_chunk::<4>()?),
+        true => IpAddr::from(*answer.get(ADDRESS..)?.first_chunk::<16>()?).to_canonical(),
+    };
+    let length = if on.is_unspecified() {
+        0
+    } else if on.is_ipv4() {
+        32
+    } else {
+        128
+    };
+    Some(Listening {
+        port,
+        on: AddressPrefix::of(on, length)?,
+        inode: word(answer, INODE)?.into(),
+        waiting: word(answer, WAITING)?,
+    })
 }
 
 /// Number of connections ever made to listeners in the network of the calling thread.
@@ -89,7 +108,10 @@ mod tests {
         let _waiting = [(); 3].map(|()| TcpStream::connect(("127.0.0.1", port)).unwrap());
         let found = listening(&[port]).unwrap();
         assert!(made().unwrap() >= before + 3);
-        assert_eq!(found.iter().map(|at| (at.is_v6, at.waiting)).collect::<Vec<_>>(), [(false, 3)]);
+        assert_eq!(
+            found.iter().map(|at| (at.on.to_string(), at.waiting)).collect::<Vec<_>>(),
+            [("127.0.0.1/32".to_owned(), 3)]
+        );
         let link = fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
         assert_eq!(link.to_str().unwrap(), format!("socket:[{}]", found[0].inode));
     }

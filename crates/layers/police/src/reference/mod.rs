@@ -113,6 +113,10 @@ impl Police {
         if syn.fragment == Fragment::CutHead {
             return dropped(Reason::Fragment);
         }
+        if self.class_port(syn.flow.port) {
+            let outcome = PacketOutcome::Refuse { reason: Reason::ClassPort, how: Refuse::Reset };
+            return PacketDecision { outcome, ..pass };
+        }
         if syn.data && self.table.has_requests() {
             return dropped(Reason::SynData);
         }
@@ -166,7 +170,11 @@ impl Police {
     }
 
     fn ours(&self, port: u16) -> bool {
-        self.table.ports.contains(&port)
+        self.table.ports.contains(&port) || self.class_port(port)
+    }
+
+    fn class_port(&self, port: u16) -> bool {
+        self.table.classes.iter().any(|class| class.port == port)
     }
 
     /// Kind of a segment; updates the state of its connection.

@@ -143,5 +143,7 @@ named! {
         LostRace "lost-race",
         /// A SYN that brings data, where there are rules for requests: nobody here reads it.
         SynData "syn-data",
+        /// A SYN to the port of a class: clients come to it by the public ones.
+        ClassPort "class-port",
     }
 }

@@ -35,7 +35,7 @@ impl Language for RuleFaultKind {
         ("per", "the length of a prefix: write per = \"/24\""),
         ("each", "a text: write each = \"10/s\", the rate of each prefix that per cuts out"),
         ("each-burst", "a number: write each-burst = 10"),
-        ("refuse", "a text, how it is refused"),
+        ("refuse", "a text, how it is refused: write refuse = \"reset\""),
     ];
     const NOT_TOML: Self = Self::NotToml;
     const UNKNOWN: Self = Self::Unknown;

@@ -202,6 +202,17 @@ fn what_is_explained_names_rule_line_and_what_is_done_above() {
         head("GET /%6e HTTP/1.1").reason,
         "odd: its path holds `%`; there is no [odd]; passes at any rate, and is counted"
     );
+    let said = format!("{SERVER}[[request]]\npath = \"/x\"\n[unread]\nrate = \"5/s\"\n");
+    let (unread, upgrade) = (crate::rules(&said), "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\n\r\n");
+    assert!(
+        request(&unread, upgrade).reason.ends_with(
+            "; its connection is not read from there on (counted as unread.upgrade); [unread] (r.toml:6); passes up to 5/s, 5 at \
+             once; above refused by RST (counted as rate)"
+        ),
+        "{}",
+        request(&unread, upgrade).reason
+    );
+    assert!(connection(&unread, "10.1.1.1".parse().unwrap(), None, 8200).reason.contains("class-port"));
     assert!(head("GET /n").reason.starts_with("odd: it is not METHOD /PATH HTTP/1.1"));
     assert_eq!(head("GET / HTTP/1.1").reason, "plain, path /; no [[request]] matches; passes at any rate");
 }
