@@ -323,7 +323,10 @@ fn an_operation_has_its_own_value_and_its_own_ratio_to_another_arm() {
     let mut invalid = results.clone();
     invalid.arms.get_mut("webfs").unwrap().invalid = Some("starved".to_owned());
     let told = join(&study("crisis").unwrap().unwrap(), &invalid);
-    let is_own = |row: &&StudyRow| row.arm == row.baseline && row.operation.as_deref() == Some("read 1 B");
+    let is_own = |row: &&StudyRow| {
+        (row.arm.as_str(), row.baseline.as_str()) == ("webfs", "webfs")
+            && row.operation.as_deref() == Some("read 1 B")
+    };
     let told = told.rows.iter().find(is_own).unwrap();
     assert!(told.value.is_none() && told.said.contains("invalid"), "{told:?}");
     let ratio = row("sshfs");
