@@ -6,6 +6,7 @@ use bakeoff_robots::judge::{
 };
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Upload;
 
 /// Time of the request, in seconds since 1970: the one that the dates in the seeds assume.
 const NOW: u64 = 784_111_777;
@@ -35,8 +36,10 @@ pub fn heads(data: &[u8]) {
         kind,
         repeat: object & 0x80 != 0,
         accepts: [Accepts::Anything, Accepts::Gzip, Accepts::Identity][usize::from(object >> 5) % 3],
+        upload: Upload::default(),
         id: b"w1",
         media_type: b"text/plain",
+        object: None,
         truth: Truth {
             body_bytes,
             cachable,

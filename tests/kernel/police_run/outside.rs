@@ -151,7 +151,9 @@ fn a_frame_counts_where_the_server_gets_it_and_nowhere_else() {
         + "[[from]]\nsource = \"2001:db8::/32\"\nrate = \"1/h\"\n";
     let daemon = Daemon::start(&site, &server, &rules, &[]);
     let wire = client.run(wire).unwrap();
-    let give = |frame: &[u8]| drop(send(wire.as_raw_fd(), frame, MsgFlags::empty()).unwrap());
+    let give = |frame: &[u8]| {
+        send(wire.as_raw_fd(), frame, MsgFlags::empty()).unwrap();
+    };
     let of = |v6: bool, port: u16, flags: u8, payload: &[u8], wrapping: &Wrapping| {
         let [from, to]: [IpAddr; 2] = match v6 {
             false => [2, 1].map(|host| IpAddr::from([198, 18, 0, host])),
