@@ -58,9 +58,9 @@ pub fn studies(studies: &[KeptStudy]) -> String {
         for headline in &kept.study.headlines {
             let Some((run, row)) = kept.measured(headline) else { continue };
             let (ours, interval) = figures::beside(row);
-            let (says, published, day) = (&headline.says, &row.published, &run.day);
+            let (says, published, figure, day) = (&headline.says, &row.published, &row.figure, &run.day);
             text +=
-                &format!("{:<12}{says}: published {published}, measured {ours} ({interval}) on {day}\n", "");
+                &format!("{:<12}{says}: published {published}; {figure} {ours} ({interval}), {day}\n", "");
         }
     }
     text

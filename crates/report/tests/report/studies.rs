@@ -97,7 +97,7 @@ fn a_kept_run_stands_beside_its_figures_everywhere() {
         assert!(page.contains(said), "{said} is not in:\n{page}");
     }
     let list = studies(std::slice::from_ref(&kept));
-    assert!(list.contains("published 1.5 %, measured 3.00 % (1.00..5.00 %) on 2026-11-28"), "{list}");
+    assert!(list.contains("published 1.5 %; loss of throughput 3.00 % (1.00..5.00 %), 2026-11-28"), "{list}");
     let terminal = bakeoff_report::study(&kept, 100, false);
     assert!(terminal.contains("made-up machine") && terminal.contains("29.0..31.0 %"), "{terminal}");
     let drawn = study_plot(&kept).unwrap();

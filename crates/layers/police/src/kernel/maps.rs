@@ -9,7 +9,6 @@ use super::layout::{
     Row, RuleBytes, Side, flag,
 };
 use super::places::Places;
-use super::programs::ListenerAddress;
 use crate::rules::AddressPrefix;
 use crate::rules::table::{RuleTable, When};
 use aya::Ebpf;
@@ -17,6 +16,9 @@ use aya::maps::lpm_trie::Key;
 use aya::maps::{Array, HashMap, LpmTrie, Map, MapData, MapError, PerCpuArray, SockMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
+
+/// What listens where: an address or all of a family, a port, and whether it is another program.
+pub type ListenerAddress = (AddressPrefix, u16, bool);
 
 type Trie<K> = LpmTrie<MapData, K, u32>;
 

@@ -29,6 +29,7 @@ mod trial;
 
 pub use counters::{KernelCounters, RuleCount, Runs};
 pub use error::{KernelError, MissingFeature};
+pub use maps::ListenerAddress;
 pub use probe::probe;
-pub use programs::{ListenerAddress, PoliceMode, Programs, ServerListener, count_time};
+pub use programs::{PoliceMode, Programs, ServerListener, count_time};
 pub use trial::{ProgramTrial, TrialProgram};

@@ -3,10 +3,9 @@
 //! Measured side, cold.
 
 use super::layout::{CLASSES, Control, EVENTS, Ports, REASONS, SOCKETS};
-use super::maps::{Filled, Maps, failed, said};
+use super::maps::{Filled, ListenerAddress, Maps, failed, said};
 use super::places::Places;
 use super::{KernelCounters, KernelError, MissingFeature, RuleCount, Runs};
-use crate::rules::AddressPrefix;
 use crate::rules::table::{RULES_MAX, RuleTable};
 use aya::programs::links::{FdLink, LinkError};
 use aya::programs::tc::TcAttachOptions;
@@ -44,9 +43,6 @@ pub struct ServerListener<'s> {
     /// The socket, from any process.
     pub socket: BorrowedFd<'s>,
 }
-
-/// What listens where: an address or all of a family, a port, and whether it is another program.
-pub type ListenerAddress = (AddressPrefix, u16, bool);
 
 /// Programs in the kernel. When dropped, all are removed.
 pub struct Programs {
