@@ -68,7 +68,9 @@ fn a_limit_holds_for_whom_it_is_meant_and_stands_beside_the_published_figures() 
         ("2 requests/s", "haproxy.2", "650 KB/s"),
     ] {
         let row = row(name, arm);
-        assert_eq!((&row["published"], row["value"].is_number()), (&published.into(), true), "{row}");
+        // On a busy machine an arm may be invalid, and then it has no figure, and says so.
+        let is_told = row["value"].is_number() != row["said"].as_str().unwrap().contains("invalid");
+        assert_eq!((&row["published"], is_told), (&published.into(), true), "{row}");
         assert_eq!(row["standing"], "not-comparable", "{row}");
     }
     let page = yard.read("out/report.html");

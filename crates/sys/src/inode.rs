@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -86,14 +86,29 @@ pub fn mount_number(file: impl AsFd) -> io::Result<u64> {
     Ok(statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, libc::STATX_MNT_ID)?.stx_mnt_id)
 }
 
+/// The topmost mount at a path, by a number that no other mount ever has; `None` before Linux 6.8. A link at its end is
+/// not followed, and no server of a file system is called.
+///
+/// # Errors
+/// What looking the path up reports.
+pub fn unique_mount(at: &Path) -> io::Result<Option<u64>> {
+    let path = CString::new(at.as_os_str().as_bytes())?;
+    let flags = libc::AT_STATX_DONT_SYNC | libc::AT_SYMLINK_NOFOLLOW | libc::AT_NO_AUTOMOUNT;
+    let found = statx_at(libc::AT_FDCWD, &path, flags, libc::STATX_MNT_ID_UNIQUE)?;
+    Ok((found.stx_mask & libc::STATX_MNT_ID_UNIQUE != 0).then_some(found.stx_mnt_id))
+}
+
 /// The unique one where the kernel has it: it then leaves the other out.
 const UNIQUE_MOUNT: libc::c_uint = libc::STATX_MNT_ID | libc::STATX_MNT_ID_UNIQUE;
 
 fn statx(file: BorrowedFd<'_>, flags: libc::c_int, wanted: libc::c_uint) -> io::Result<libc::statx> {
+    statx_at(file.as_raw_fd(), c"", flags | libc::AT_EMPTY_PATH, wanted)
+}
+
+fn statx_at(dir: RawFd, path: &CStr, flags: libc::c_int, wanted: libc::c_uint) -> io::Result<libc::statx> {
     let mut found = std::mem::MaybeUninit::<libc::statx>::zeroed();
-    let flags = flags | libc::AT_EMPTY_PATH;
-    // SAFETY: the path is an empty string with its zero, the record is writable.
-    let done = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, wanted, found.as_mut_ptr()) };
+    // SAFETY: the path ends with its zero, the record is writable.
+    let done = unsafe { libc::statx(dir, path.as_ptr(), flags, wanted, found.as_mut_ptr()) };
     if done < 0 {
         return Err(io::Error::last_os_error());
     }

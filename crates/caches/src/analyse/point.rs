@@ -36,7 +36,7 @@ pub(super) fn of(
     let lines = run.phases.iter().filter(|line| line.measured);
     // Replies of the origin to other parts of the run cannot be told apart, and were not read when all was killed.
     let is_whole = stored.setup.part.is_none() && !run.of_intervals;
-    let books = !is_whole || cheats(run).is_empty();
+    let books = !is_whole || of_entrant(stored, run).all(|run| cheats(run).is_empty());
     let content = content(stored, run);
     let measured = lines.map(|line| Measured {
         plan,
@@ -53,11 +53,17 @@ pub(super) fn of(
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
 }
 
+/// All runs of a run's entrant: who cheats or leaks in one pass has passed in none.
+fn of_entrant<'s>(stored: &'s StoredBakeoff, run: &'s RunRecord) -> impl Iterator<Item = &'s RunRecord> {
+    let runs = stored.standing().map(|(_, other)| other);
+    runs.filter(|other| other.entrant.name == run.entrant.name)
+}
+
 /// Whether none of its entrant's runs had a reply that is too bad at any count: a cache that leaked while it was filled
 /// leaks.
 fn content(stored: &StoredBakeoff, run: &RunRecord) -> bool {
-    let own = stored.standing().filter(|(_, other)| other.entrant.name == run.entrant.name);
-    let mut faults = own.flat_map(|(_, run)| &run.phases).flat_map(|line| &line.phase.sums.faults);
+    let phases = of_entrant(stored, run).flat_map(|run| &run.phases);
+    let mut faults = phases.flat_map(|line| &line.phase.sums.faults);
     !faults.any(|(fault, count)| *count > 0 && fault.row().harm.at_any_count())
 }
 

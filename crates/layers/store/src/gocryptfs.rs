@@ -96,7 +96,7 @@ pub fn serve(
     drop(words);
     burn_stack();
     running.mounted()?;
-    keeper.tell(point::device(&at));
+    keeper.tell(&at);
     ready();
     let (lock, _hold) = options.lock;
     running.wait(&lock, &events)

@@ -308,6 +308,7 @@ mod tests {
     const TABLE: &str = r#"# What it is (2001)
 title = "T"
 question = "Q?"
+page = { head = "T", run = [], needs = "", story = "", kept = "", modernised = "" }
 [[source]]
 id = "p"
 text = "Paper"

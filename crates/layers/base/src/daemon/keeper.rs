@@ -9,6 +9,7 @@
 //! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
+use bakeoff_sys::inode::unique_mount;
 use bakeoff_sys::mount::{Mount, listed};
 use bakeoff_sys::process::end_of_first_thread;
 use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
@@ -54,10 +55,12 @@ impl Keeper {
         self.child.is_some()
     }
 
-    /// Tells the keeper the device number of the mount.
-    pub fn tell(&mut self, device: Option<u64>) {
-        if let (Some(socket), Some(device)) = (&mut self.socket, device) {
-            let _ = writeln!(socket, "{}:{}", major(device), minor(device));
+    /// Tells the keeper which mount at this place is the daemon's: its device, and the number that no other mount ever
+    /// has.
+    pub fn tell(&mut self, at: &Path) {
+        if let (Some(socket), Some(device)) = (&mut self.socket, point::device(at)) {
+            let unique = unique_mount(at).ok().flatten().map_or(String::new(), |number| number.to_string());
+            let _ = writeln!(socket, "{}:{} {unique}", major(device), minor(device));
         }
     }
 
@@ -121,16 +124,21 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
     if Uid::effective().is_root() {
         Filter::new(&[CALLS, calls::FACTS, calls::RUNTIME]).apply()?;
     }
-    let mut device = Vec::new();
-    let end = wait(&mut daemon, &killed, &mut device)?;
-    let device = String::from_utf8_lossy(&device);
-    let device = device.trim_end();
+    let mut said = Vec::new();
+    let end = wait(&mut daemon, &killed, &mut said)?;
+    let said = String::from_utf8_lossy(&said);
+    let mut numbers = said.split_whitespace();
+    let (device, unique) = (numbers.next().unwrap_or_default(), numbers.next());
+    let is_own = |point: &Path| {
+        let there = unique_mount(point).ok().flatten();
+        there.is_some() && unique.and_then(|number| number.parse().ok()) == there
+    };
     let mut there = || {
         let mut text = Vec::new();
         // After a rewind the file shows the present mounts.
         mounts.rewind()?;
         mounts.read_to_end(&mut text)?;
-        Ok::<_, io::Error>(place_of(&text, device, at))
+        Ok::<_, io::Error>(place_of(&text, device, at, is_own))
     };
     let mut busy = false;
     if let Some(at) = there()? {
@@ -170,13 +178,14 @@ fn wait(daemon: &mut File, killed: &OwnedFd, said: &mut Vec<u8>) -> io::Result<D
 }
 
 /// Place of the mount of this device, if it is the topmost one there: where it was made, or where that is now, as a
-/// directory above it may have been renamed.
-fn place_of(mountinfo: &[u8], device: &str, at: &Path) -> Option<PathBuf> {
+/// directory above it may have been renamed. Once a mount is gone the kernel gives its device's number to the next one,
+/// so that elsewhere only a mount that `is_own` counts.
+fn place_of(mountinfo: &[u8], device: &str, at: &Path, is_own: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let all = listed(mountinfo);
-    let own = |mount: &&Mount| format!("{}:{}", mount.major, mount.minor) == device;
-    let found = all.iter().filter(own).find(|mount| mount.point == at).or_else(|| all.iter().find(own))?;
-    let topmost = all.iter().rfind(|mount| mount.point == found.point);
-    topmost.is_some_and(|mount| own(&mount)).then(|| found.point.clone())
+    let is_of_device = |mount: &&Mount| format!("{}:{}", mount.major, mount.minor) == device;
+    let topmost = |point: &Path| all.iter().rfind(|mount| mount.point == point).filter(is_of_device);
+    let elsewhere = || all.iter().filter(is_of_device).find(|mount| is_own(&mount.point));
+    topmost(at).or_else(elsewhere).map(|mount| mount.point.clone())
 }
 
 #[cfg(test)]
@@ -188,11 +197,22 @@ mod tests {
         31 30 0:51 / /srv/a\\040b ro - fuse.bakeoff bakeoff-store ro\n";
 
     #[test]
-    fn only_the_topmost_mount_counts_wherever_it_is_now() {
-        let at = Path::new("/srv/a b");
-        assert_eq!(place_of(MOUNTS, "0:51", at).as_deref(), Some(at));
-        assert_eq!(place_of(MOUNTS, "0:50", at), None);
-        assert_eq!(place_of(MOUNTS, "0:51", Path::new("/srv/renamed")).as_deref(), Some(at));
-        assert_eq!(place_of(MOUNTS, "", at), None);
+    fn only_the_daemons_own_mount_counts_wherever_it_is_now() {
+        let (at, elsewhere) = (Path::new("/srv/a b"), Path::new("/srv/renamed"));
+        let place =
+            |device, at: &Path, own: Option<&Path>| place_of(MOUNTS, device, at, |point| own == Some(point));
+        assert_eq!(place("0:51", at, None).as_deref(), Some(at));
+        assert_eq!(place("0:50", at, None), None, "another one covers it");
+        assert_eq!(
+            place("0:51", elsewhere, Some(at)).as_deref(),
+            Some(at),
+            "a directory above it was renamed"
+        );
+        assert_eq!(
+            place("0:51", elsewhere, None),
+            None,
+            "a stranger's mount has the number of one that is gone"
+        );
+        assert_eq!(place("", at, Some(at)), None);
     }
 }

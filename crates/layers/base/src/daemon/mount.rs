@@ -3,7 +3,7 @@
 //! Measured side, cold. The caller decides what is mounted and answers the kernel.
 
 use super::keeper::Keeper;
-use super::point::{PointError, device, unmount};
+use super::point::{PointError, unmount};
 use crate::plain::PathError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -77,7 +77,7 @@ impl Mounted {
 
     /// Tells the keeper which mount it is.
     pub fn tell_keeper(&mut self) {
-        self.keeper.tell(device(&self.at));
+        self.keeper.tell(&self.at);
     }
 
     /// Unmounts. If files are open the mount is only detached, and the result says so.
