@@ -77,6 +77,8 @@ fn what_is_cached_open_or_written_is_refused_at_once() {
 #[derive(Default)]
 struct Stalling {
     stalls: AtomicBool,
+    /// Connections from now on are passed on whole.
+    spares_new: AtomicBool,
     held_back: AtomicUsize,
 }
 
@@ -89,7 +91,7 @@ impl Stalling {
         thread::spawn(move || {
             for (number, client) in listener.incoming().map_while(Result::ok).enumerate() {
                 let server = TcpStream::connect(server).unwrap();
-                let may_stall = number > 0 && !own.stalls.load(Ordering::SeqCst);
+                let may_stall = number > 0 && !own.spares_new.load(Ordering::SeqCst);
                 for (from, to, may_stall) in [(&client, &server, false), (&server, &client, may_stall)] {
                     let (own, from, to) = (own.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
                     thread::spawn(move || own.pass(from, to, may_stall));
@@ -134,6 +136,7 @@ fn what_is_being_read_on_a_stalled_wire_is_refused_and_not_waited_for() {
     thread::spawn(move || told.send(code(open.read_at(&mut [0; 4096], 6 * PIECE as u64))).unwrap());
     until("an answer is held back", || relay.held_back.load(Ordering::SeqCst) > 0);
     assert!(result.try_recv().is_err(), "it was answered all the same");
+    relay.spares_new.store(true, Ordering::SeqCst);
     served.revokes(Item::Key(alice.key().public().thumbprint()));
     assert_eq!(result.recv_timeout(AT_ONCE), Ok(Some(Errno::EACCES)));
     is_refused(&mount, "revoked");
