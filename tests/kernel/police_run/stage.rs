@@ -237,11 +237,9 @@ impl<'s> Server<'s> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        let group = pid(&self.child);
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = nix::sys::signal::killpg(group, Signal::SIGKILL);
-            let _ = self.child.wait();
-        }
+        // Also where the first process has ended: its workers may live on.
+        let _ = nix::sys::signal::killpg(pid(&self.child), Signal::SIGKILL);
+        let _ = self.child.wait();
     }
 }
 
