@@ -97,7 +97,7 @@ fn by_itself(setup: &Setup, all: &SliceCounters) -> Option<String> {
 
 fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
     let lateness = series.column(arm).merged.lateness.quantile(0.99);
-    (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
+    (lateness > bound).then(|| lateness::late("", lateness, bound))
 }
 
 /// The fault of one of them; it spoils the whole arm, whose figures come from all.

@@ -70,11 +70,15 @@ fn with_baseline(setup: &Setup, series: &Series, arm: &str) -> [Asked; 3] {
 impl Asked {
     fn in_words(&self, bound: Nanos, arm: &str) -> String {
         let whose = if self.arm == arm { String::new() } else { format!(" of the baseline {}", self.arm) };
-        let lateness = self.lateness;
-        format!(
-            "the generator was late: 1 % of the requests{whose} were sent {lateness} or more after they were due (bound {bound})"
-        )
+        late(&whose, self.lateness, bound)
     }
+}
+
+/// That the generator was late; `whose` the requests were is empty or begins with a space.
+pub(super) fn late(whose: &str, lateness: Nanos, bound: Nanos) -> String {
+    format!(
+        "the generator was late: 1 % of the requests{whose} were sent {lateness} or more after they were due (bound {bound})"
+    )
 }
 
 /// The latest of them, if it is later than it may be.

@@ -53,23 +53,21 @@ fn whose(line: &str) -> String {
 /// of a duet that it belongs to.
 pub(super) fn check_rounds(stored: &StoredExperiment, verified: &mut Verified) {
     let arms = &stored.setup.arms;
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut there) = (BTreeSet::new(), BTreeSet::new());
     for (index, slice) in stored.slices.iter().enumerate() {
         let place = || format!("{SLICES} line {} (round {}, arm {})", index + 1, slice.round, slice.arm);
         if !arms.contains(&slice.arm) {
             verified.find(place(), "setup.json knows no such arm");
         }
+        there.insert((slice.round, slice.arm.as_str()));
         if !seen.insert((slice.round, slice.arm.as_str(), slice.load, slice.block)) {
             verified.find(place(), "this arm has a slice in this round already");
         }
     }
     let last = stored.slices.iter().map(|slice| slice.round).max().unwrap_or(0);
     for round in 0..last {
-        let missing: Vec<&str> = arms
-            .iter()
-            .map(String::as_str)
-            .filter(|arm| !seen.iter().any(|(of, other, ..)| *of == round && other == arm))
-            .collect();
+        let missing: Vec<&str> =
+            arms.iter().map(String::as_str).filter(|arm| !there.contains(&(round, *arm))).collect();
         if !missing.is_empty() {
             verified.find(SLICES, format!("round {round} has no slice of {}", missing.join(", ")));
         }

@@ -1,5 +1,6 @@
 //! Faults of a cache, and failed requests, over all runs against it.
 
+use super::phases;
 use crate::records::RunRecord;
 use crate::results::FaultCount;
 use bakeoff_meter::ErrorClass;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let mut counts = BTreeMap::new();
     let mut firsts = BTreeMap::new();
-    for line in runs.iter().flat_map(|(_, run)| &run.phases) {
+    for line in phases(runs) {
         for (fault, count) in &line.phase.sums.faults {
             *counts.entry(*fault).or_insert(0_u64) += count;
         }
@@ -37,7 +38,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
 pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut firsts: BTreeMap<&str, &str> = BTreeMap::new();
-    for line in runs.iter().flat_map(|(_, run)| &run.phases) {
+    for line in phases(runs) {
         for (class, count) in &line.phase.sums.errors {
             *counts.entry(class).or_default() += count;
         }
@@ -87,8 +88,7 @@ fn meaning(label: &str) -> String {
 }
 
 fn finished(runs: &[(usize, &RunRecord)]) -> f64 {
-    let lines = runs.iter().flat_map(|(_, run)| &run.phases);
-    lines.map(|line| line.phase.sums.finished).sum::<u64>().max(1) as f64
+    phases(runs).map(|line| line.phase.sums.finished).sum::<u64>().max(1) as f64
 }
 
 /// The most harmful first, then the most frequent; what is only counted last.

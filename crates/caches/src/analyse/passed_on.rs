@@ -3,13 +3,14 @@
 //! Measuring side, cold, pure. Looks at whole runs: the origin counts for all.
 
 use super::faults::of_both_ends;
+use super::phases;
 use crate::records::{OriginHeard, RunRecord};
 use crate::results::FaultCount;
 use bakeoff_robots::judge::RunFault;
 
 /// Faults over all runs against a cache.
 pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
-    let heard = || runs.iter().flat_map(|(_, run)| &run.phases).filter_map(|line| line.used.origin_heard);
+    let heard = || phases(runs).filter_map(|line| line.used.origin_heard);
     let sum = |of: fn(&OriginHeard) -> u64| heard().map(|heard| of(&heard)).sum::<u64>();
     let counts = [
         (RunFault::HopPassed, sum(|heard| heard.hop_passed)),
