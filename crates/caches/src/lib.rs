@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod analyse;
+mod beside;
 mod chance;
 mod choose;
 pub mod conformance;
@@ -23,6 +24,7 @@ mod standalone;
 pub mod transactions;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words, worst_of};
+pub use beside::beside;
 pub use choose::{Chosen, Headline, NothingChosen, Selection, choose};
 pub use run::{Bakeoff, BakeoffProgress, CachesError, PartsError, Takes};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, TimeScale, TooShort};

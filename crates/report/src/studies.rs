@@ -1,5 +1,6 @@
 //! Studies: their tables, and a run beside them.
 
+pub(crate) mod curves;
 mod page;
 mod plot;
 

@@ -2,7 +2,7 @@
 //!
 //! Glue. Owns the flags that change such a plan, and its exit codes.
 
-use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, StudiedRun, shell};
 use crate::Failure;
 use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
@@ -14,7 +14,7 @@ use bakeoff_caches::plan::{CachePlan, Entrant, KEY, PlanChanges};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{BakeoffResults, EntrantResults};
 use bakeoff_caches::transactions::Encode;
-use bakeoff_caches::{Bakeoff, BakeoffProgress, Takes, analyse, shipped};
+use bakeoff_caches::{Bakeoff, BakeoffProgress, Takes, analyse, beside, shipped};
 use bakeoff_experiment::run::RunProgress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_plan::PlanSource;
@@ -91,6 +91,26 @@ impl RunKind for BakeOff {
     fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         shell::demand_no_slices(asked, self.noun())?;
         print(&directory::load(dir.path()).map_err(Failure::failed)?, asked.rules)
+    }
+
+    fn studied(&self, dir: &Path) -> Result<Option<StudiedRun>, Failure> {
+        let stored = directory::load(dir).map_err(Failure::failed)?;
+        let results = analyse(&stored).map_err(Failure::failed)?;
+        let Some(name) = results.study.clone() else { return Ok(None) };
+        let Some(study) = bakeoff_plan::study::find(&name).map_err(Failure::failed)? else { return Ok(None) };
+        let ended = results.ended == End::Complete;
+        Ok(Some(StudiedRun {
+            study: name,
+            unfit: (!ended).then(|| format!("it ended early ({})", results.ended)),
+            machine: super::machine(&results.facts),
+            rows: beside(&results, &study),
+            plan: results.name,
+            text: stored.plan,
+            flags: results.flags,
+            started: results.started,
+            bakeoff: results.bakeoff,
+            warnings: results.warnings,
+        }))
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {

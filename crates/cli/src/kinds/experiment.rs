@@ -245,22 +245,17 @@ fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
 fn studied(bundle: ReportInput) -> Option<StudiedRun> {
     let results = bundle.results;
     let study = results.study?;
-    let fact = |name: &str| {
-        let found = results.environment.facts.iter().find(|fact| fact.name == name);
-        found.map_or("unknown", |fact| &fact.value)
-    };
-    let machine = format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"));
     let ended =
         [StoppedBy::Interrupted, StoppedBy::Failed].iter().all(|why| results.stopped_by != why.as_str());
     Some(StudiedRun {
         study: study.name,
         plan: results.name,
         text: bundle.plan,
-        full: results.extent == Some(Extent::Full),
+        flags: super::whole(results.extent),
         unfit: (!ended || results.rounds == 0).then(|| format!("it ended early ({})", results.stopped_by)),
         started: results.started,
         bakeoff: results.bakeoff,
-        machine,
+        machine: super::machine(&results.environment.facts),
         warnings: results.warnings.into_iter().map(|warning| warning.label).collect(),
         rows: study.rows,
     })

@@ -105,7 +105,7 @@ impl RunKind for Guest {
             rows: beside(&results),
             plan: setup.name,
             text: stored.plan,
-            full: setup.extent == Some(Extent::Full),
+            flags: super::whole(setup.extent),
             started: setup.started,
             bakeoff: setup.bakeoff,
             warnings: Vec::new(),

@@ -20,10 +20,10 @@ use crate::{Failure, terminal};
 use bakeoff_analysis::between::Between;
 use bakeoff_analysis::verify::Verified;
 use bakeoff_plan::shipped::ShippedPlan;
-use bakeoff_plan::{PlanSource, STANDARD_INPUT, near_miss};
+use bakeoff_plan::{Extent, PlanSource, STANDARD_INPUT, near_miss};
 use bakeoff_report::{Document, ReportInput};
-use bakeoff_results::StudyRow;
 use bakeoff_results::directory::{Layout, ResultsDir};
+use bakeoff_results::{Fact, StudyRow};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -228,8 +228,8 @@ pub(crate) struct StudiedRun {
     pub(crate) plan: String,
     /// The plan as it was run.
     pub(crate) text: String,
-    /// It was run whole, where the plan states a sample.
-    pub(crate) full: bool,
+    /// Flags that changed the plan, as they are typed.
+    pub(crate) flags: Vec<String>,
     /// Why it is not to be kept.
     pub(crate) unfit: Option<String>,
     /// When it began, RFC 3339.
@@ -242,6 +242,19 @@ pub(crate) struct StudiedRun {
     pub(crate) warnings: Vec<String>,
     /// A row a published figure.
     pub(crate) rows: Vec<StudyRow>,
+}
+
+/// The flag of a run that was made whole.
+fn whole(extent: Option<Extent>) -> Vec<String> {
+    (extent == Some(Extent::Full)).then(|| "--full".to_owned()).into_iter().collect()
+}
+
+/// The machine in words.
+fn machine(facts: &[Fact]) -> String {
+    let fact = |name: &str| {
+        facts.iter().find(|fact| fact.name == name).map_or("unknown", |fact| fact.value.as_str())
+    };
+    format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"))
 }
 
 /// How a run ended: what went wrong, in words; else what its parts came to.

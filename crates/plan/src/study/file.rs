@@ -2,7 +2,7 @@
 
 use super::grid::{self, Wrong};
 use super::link::{self, JoinFile, StatementFile};
-use super::{CountedOverhead, Headline, Publication, PublishedTable, Study, StudyPage};
+use super::{CountedOverhead, Headline, Publication, PublishedTable, Study, StudyCurve, StudyPage};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ struct StudyFile {
     missing: Vec<String>,
     source: Vec<SourceFile>,
     table: Vec<TableFile>,
+    #[serde(default)]
+    curve: Vec<StudyCurve>,
     #[serde(default)]
     statement: Vec<StatementFile>,
     #[serde(default)]
@@ -118,6 +120,7 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
     }
     let links = link::expand(&file.join, &file.statement, &tables)?;
     let counted = counted(&file.counted, &tables)?;
+    file.curve.iter().try_for_each(|curve| curve_is_there(curve, &tables))?;
     let headlines =
         file.headline.into_iter().map(|form| headline(form, &tables)).collect::<Result<_, _>>()?;
     Ok(Study {
@@ -129,16 +132,29 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
         headlines,
         sources,
         tables,
+        curves: file.curve,
         missing: file.missing,
         links,
         counted,
     })
 }
 
+/// The table of this id, which a part of the file names.
+fn known<'t>(part: &str, id: &str, tables: &'t [PublishedTable]) -> Result<&'t PublishedTable, Wrong> {
+    let found = tables.iter().find(|table| table.id == id);
+    found.ok_or_else(|| format!("`{part}` names the table `{id}`, which is not there"))
+}
+
+fn curve_is_there(curve: &StudyCurve, tables: &[PublishedTable]) -> Result<(), Wrong> {
+    for id in &curve.tables {
+        let table = known("curve", id, tables)?;
+        table.column(&curve.column).and_then(|_| table.column(&curve.against))?;
+    }
+    Ok(())
+}
+
 fn headline(form: HeadlineFile, tables: &[PublishedTable]) -> Result<Headline, Wrong> {
-    let table = tables.iter().find(|table| table.id == form.table);
-    let table =
-        table.ok_or_else(|| format!("`headline` names the table `{}`, which is not there", form.table))?;
+    let table = known("headline", &form.table, tables)?;
     let (row, column) = (table.row(&form.row)?, table.column(&form.column)?);
     let figure = table.rows[row].cells[column].as_ref();
     let figure = figure.ok_or_else(|| format!("`headline`: no figure was published of `{}`", form.row))?;
@@ -157,9 +173,7 @@ fn headline(form: HeadlineFile, tables: &[PublishedTable]) -> Result<Headline, W
 fn counted(forms: &[CountedFile], tables: &[PublishedTable]) -> Result<Vec<CountedOverhead>, Wrong> {
     let mut all = Vec::new();
     for form in forms {
-        let table = tables.iter().find(|table| table.id == form.table);
-        let table =
-            table.ok_or_else(|| format!("`counted` names the table `{}`, which is not there", form.table))?;
+        let table = known("counted", &form.table, tables)?;
         let column = table.column(&form.column)?;
         for (row, counted) in &form.rows {
             let found = &table.rows[table.row(row)?];

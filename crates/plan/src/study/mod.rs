@@ -42,6 +42,8 @@ pub struct Study {
     pub sources: Vec<Publication>,
     /// Tables, in the order of the file.
     pub tables: Vec<PublishedTable>,
+    /// Columns of tables that are drawn as curves, a line a table.
+    pub curves: Vec<StudyCurve>,
     /// Published figures that are left out, with the reason.
     pub missing: Vec<String>,
     /// Links to figures of a run.
@@ -95,6 +97,20 @@ pub struct Headline {
     pub operation: Option<String>,
     /// The arm, where the run has several of this figure.
     pub arm: Option<String>,
+}
+
+/// Published curves of several products, each a table with a point a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyCurve {
+    /// What is drawn, in words.
+    pub title: String,
+    /// The column with the figures.
+    pub column: String,
+    /// The column with the rates. The highest rate of a table is the one that the others are shares of.
+    pub against: String,
+    /// Ids of the tables; runs stand beside the first.
+    pub tables: Vec<String>,
 }
 
 /// A published overhead, and the row of a guest that counts the same.
@@ -224,7 +240,25 @@ pub fn find(name: &str) -> Result<Option<Study>, StudyError> {
     TEXTS.iter().find(|(known, _)| *known == name).map(|(name, text)| file::parse(name, text)).transpose()
 }
 
+impl PublishedTable {
+    /// A figure in the base unit of its quantity; `None` if there is no such row or column, or none was published.
+    pub fn base(&self, row: &PublishedRow, column: &str) -> Option<f64> {
+        let at = self.columns.iter().position(|name| name == column)?;
+        row.cells.get(at)?.as_ref().map(|figure| figure.value * figure.unit.scale)
+    }
+
+    /// The highest figure of a column, in the base unit of its quantity.
+    pub fn highest(&self, column: &str) -> Option<f64> {
+        self.rows.iter().filter_map(|row| self.base(row, column)).max_by(f64::total_cmp)
+    }
+}
+
 impl Study {
+    /// The table of this id.
+    pub fn table(&self, id: &str) -> Option<&PublishedTable> {
+        self.tables.iter().find(|table| table.id == id)
+    }
+
     /// The publication of this id.
     pub fn source(&self, id: &str) -> Option<&Publication> {
         self.sources.iter().find(|source| source.id == id)
@@ -312,8 +346,11 @@ mod tests {
             let texts = |row: &PublishedRow| {
                 row.cells.iter().flatten().map(|of| of.text.as_str()).collect::<Vec<_>>().join(" ")
             };
-            let numbers = (1..=table.rows.len()).map(|number| number.to_string());
-            assert!(table.rows.iter().map(|row| row.name.clone()).eq(numbers), "{id}");
+            let is_named = |row: &PublishedRow| {
+                Some(row.name.as_str())
+                    == row.cells[0].as_ref().map(|rate| format!("{}/s", rate.text)).as_deref()
+            };
+            assert!(table.rows.iter().all(is_named), "{id}");
             table.rows.iter().map(texts).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(points("tasksmart"), tasksmart);

@@ -1,12 +1,12 @@
 //! Charts of a bake-off against the rate, the published figures among them.
 
-use super::PRODUCTS;
 use super::points::{by_rate, phases};
 use crate::document::Drawing;
 use crate::plot::chart::{self, Scale, Series};
+use crate::studies::curves::published;
 use crate::words::key;
 use bakeoff_caches::results::{BakeoffResults, EntrantResults, Point};
-use bakeoff_plan::study::{self, Study};
+use bakeoff_plan::study::Study;
 
 /// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
 pub(super) fn of(results: &BakeoffResults, study: Option<&Study>) -> Vec<Drawing> {
@@ -36,9 +36,9 @@ pub(super) fn of(results: &BakeoffResults, study: Option<&Study>) -> Vec<Drawing
     hits.extend(lines("could be had", true, |point| {
         point.achievable.as_ref().map(|best| best.when_fetched.0)
     }));
-    let (time, means) = with_1999("Response time, mean", means, of_1999(study, 1, 1e9));
+    let (time, means) = with_1999("Response time, mean", means, of_1999(study, 0));
     let ratio = "Document hit ratio; dashed: what an endless cache would have had";
-    let (ratio, hits) = with_1999(ratio, hits, of_1999(study, 2, 1.0));
+    let (ratio, hits) = with_1999(ratio, hits, of_1999(study, 1));
     [
         chart::of(&time, "ns", Scale::Linear, &means, &[]),
         chart::of(&ratio, "share", Scale::Linear, &hits, &[]),
@@ -71,23 +71,8 @@ fn with_1999(caption: &str, mut lines: Vec<Series>, published: Vec<Series>) -> (
     (format!("{caption}; grey: what was published in 1999"), lines)
 }
 
-/// What was published of each product, a line each with its name, a point a row with its rate first. `unit`: how many of
-/// ours are one of the column's base unit.
-fn of_1999(study: Option<&Study>, column: usize, unit: f64) -> Vec<Series> {
-    let figure = |row: &study::PublishedRow, column: usize| {
-        row.cells.get(column)?.as_ref().map(|figure| figure.value * figure.unit.scale)
-    };
-    let point = |row: &study::PublishedRow| Some((figure(row, 0)?, figure(row, column)? * unit, true));
-    let of_product = |table: &study::PublishedTable| {
-        let name = table.title.split(':').next().unwrap_or_default();
-        Series {
-            key: "published".to_owned(),
-            label: format!("{name}, 1999"),
-            dashed: false,
-            name: Some(name.to_owned()),
-            points: table.rows.iter().filter_map(point).collect(),
-        }
-    };
-    let tables = study.iter().flat_map(|study| &study.tables);
-    tables.filter(|table| PRODUCTS.contains(&table.id.as_str())).map(of_product).collect()
+/// What was published of each product, against the rate; the study's curves are these charts in their order.
+fn of_1999(study: Option<&Study>, chart: usize) -> Vec<Series> {
+    let curve = study.and_then(|study| Some((study, study.curves.get(chart)?)));
+    curve.map_or(Vec::new(), |(study, curve)| published(study, curve, |_| 1.0))
 }

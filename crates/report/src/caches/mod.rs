@@ -17,9 +17,7 @@ use bakeoff_plan::study::{self, Study};
 use bakeoff_results::entrant::EntrantVerdict;
 use points::is_judged;
 
-/// Of the published tables, those of products, each with a point a row: rate, response time and hit ratio.
-const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];
-/// The others that are set beside ours.
+/// Published tables that are set beside ours, in addition to those of the curves.
 const TABLES: [&str; 2] = ["order", "rule"];
 /// How a filled point differs from a hollow one.
 const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what was offered, request and reply rate within 1 % of what was asked. A hollow one did not.";
@@ -81,8 +79,10 @@ fn extent(results: &BakeoffResults) -> String {
 /// The published study that the plan names, of its tables those of the bake-off.
 fn published(results: &BakeoffResults) -> Option<Study> {
     let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
-    let beside = |id: &str| PRODUCTS.contains(&id) || TABLES.contains(&id);
-    study.tables.retain(|table| beside(&table.id));
+    let curves = std::mem::take(&mut study.curves);
+    let of_curves = |id: &String| curves.iter().any(|curve| curve.tables.contains(id));
+    study.tables.retain(|table| of_curves(&table.id) || TABLES.contains(&table.id.as_str()));
+    study.curves = curves;
     Some(study)
 }
 

@@ -12,7 +12,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, escape_formatter};
 
 /// The page, and its macros: blocks and drawings.
-const TEMPLATES: [(&str, &str); 2] = [
+const TEMPLATES: [(&str, &str); 3] = [
+    ("chart.svg.j2", include_str!("../../assets/chart.svg.j2")),
     ("blocks.html.j2", include_str!("../../assets/blocks.html.j2")),
     ("page.html.j2", include_str!("../../assets/page.html.j2")),
 ];

@@ -52,6 +52,7 @@ struct Group {
     title: String,
     /// Why none of them is comparable, where that is one reason.
     why: Option<String>,
+    head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
@@ -96,14 +97,17 @@ fn lines(kept: &KeptStudy) -> Vec<Line> {
     kept.study.headlines.iter().filter_map(line).collect()
 }
 
-/// How many times the published cost ours is, where the two are the same kind of cost and there is one.
+/// How many times the published figure ours is, or by how much it is more where nothing was published; and why the two are
+/// not comparable, if they are not.
 fn times(row: &StudyRow) -> String {
-    match row.value {
-        Some(ours) if is_compared(row) && row.published_value != 0.0 => {
-            format!("{:.2}", ours / row.published_value)
-        }
-        _ if is_compared(row) => NONE.to_owned(),
-        _ => row.said.clone(),
+    let Some(ours) = row.value else { return NONE.to_owned() };
+    let times = match row.published_value {
+        0.0 => format!("{ours:+.2} {}", row.unit),
+        published => format!("{:.2}", ours / published),
+    };
+    match is_compared(row) {
+        true => times,
+        false => format!("{times}; {}", row.said),
     }
 }
 
@@ -131,19 +135,63 @@ fn groups(run: &KeptRun) -> Vec<Group> {
 fn group(rows: &[&StudyRow], all: &[StudyRow]) -> Group {
     let first = rows[0];
     let statement = first.statement.as_ref().map_or(String::new(), |said| format!("; {said}"));
-    let row = |row: &&StudyRow| {
-        let (ours, interval) = figures::beside(row);
-        let mut cells = vec![place(row, all), row.published.clone(), ours, interval];
-        if is_compared(row) {
-            cells.push(figures::standing(row.standing).to_owned());
-        }
-        cells
-    };
+    let (head, rows) = side_by_side(rows, all).unwrap_or_else(|| one_by_one(rows, all));
     Group {
         title: format!("{}: {}{statement}", first.table, first.figure),
         why: (!is_compared(first)).then(|| first.said.clone()),
-        rows: rows.iter().map(row).collect(),
+        head,
+        rows,
     }
+}
+
+/// Head and lines of a table.
+type Lines = (Vec<String>, Vec<Vec<String>>);
+
+/// A line a row.
+fn one_by_one(rows: &[&StudyRow], all: &[StudyRow]) -> Lines {
+    let line = |row: &&StudyRow| {
+        let (ours, interval) = figures::beside(row);
+        let standing = is_compared(row).then(|| figures::standing(row.standing).to_owned());
+        [place(row, all), row.published.clone(), ours, interval].into_iter().chain(standing).collect()
+    };
+    let standing = is_compared(rows[0]).then_some("standing");
+    let head = ["published as", "published", "measured", "interval"].into_iter().chain(standing);
+    (head.map(str::to_owned).collect(), rows.iter().map(line).collect())
+}
+
+/// A line a published figure and a column an arm, where several arms stand beside each of these figures.
+fn side_by_side(rows: &[&StudyRow], all: &[StudyRow]) -> Option<Lines> {
+    let mut arms: Vec<&str> = Vec::new();
+    for row in rows {
+        if !arms.contains(&row.arm.as_str()) {
+            arms.push(&row.arm);
+        }
+    }
+    let cell = |row: &StudyRow| (row.row.clone(), row.column.clone(), row.operation.clone());
+    let lines = rows.chunk_by(|a, b| a.arm == b.arm).collect::<Vec<_>>();
+    let first: Vec<_> = lines.first()?.iter().map(|row| cell(row)).collect();
+    let is_whole = |line: &&[&StudyRow]| line.iter().map(|row| cell(row)).eq(first.iter().cloned());
+    if arms.len() < 2 || lines.len() != arms.len() || !lines.iter().all(is_whole) {
+        return None;
+    }
+    let measured = |row: &StudyRow| {
+        let (ours, interval) = figures::beside(row);
+        let standing = is_compared(row).then(|| format!(", {}", figures::standing(row.standing)));
+        let interval = if interval == NONE { String::new() } else { format!(" ({interval})") };
+        format!("{ours}{interval}{}", standing.unwrap_or_default())
+    };
+    let line = |at: usize| -> Vec<String> {
+        let one = lines[0][at];
+        let name = if all.iter().all(|row| row.table != one.table || row.column == one.column) {
+            one.row.clone()
+        } else {
+            format!("{}, {}", one.row, one.column)
+        };
+        let own = lines.iter().map(|line| measured(line[at]));
+        [name, one.published.clone()].into_iter().chain(own).collect()
+    };
+    let head = ["published as", "published"].into_iter().chain(arms).map(str::to_owned).collect();
+    Some((head, (0..first.len()).map(line).collect()))
 }
 
 /// `read 1 byte, WebFS with CRISIS (webfs-crisis)`: what tells it from the others, and no more.

@@ -17,8 +17,12 @@ const FRAME: &str = include_str!("../../assets/study.svg.j2");
 /// Height of a row, in the drawing's units.
 const ROW: usize = 20;
 
-/// The drawing; `None` as long as no kept run has a change with an interval.
+/// A study's drawing; `None` as long as no kept run has anything to draw.
 pub fn study_plot(kept: &KeptStudy) -> Option<String> {
+    super::curves::drawn(kept).or_else(|| changes(kept))
+}
+
+fn changes(kept: &KeptStudy) -> Option<String> {
     let rows: Vec<Spread> =
         kept.runs.iter().flat_map(|run| run.rows.iter().filter_map(|row| spread(row, &run.rows))).collect();
     let panel = panels(&rows, "published as", 0.0, &kept.study.title).into_iter().next()?;

@@ -1,14 +1,17 @@
 //! Reports of bake-offs of caches, from made-up results.
 
+use bakeoff_caches::beside;
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, TestCounts};
-use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord, Tls};
+use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord, Tls, TrialVerdict};
 use bakeoff_caches::results::{
     Apart, BakeoffResults, BaselinePair, CacheCost, Class, CutShort, Downtime, EntrantResults, FORMAT,
     FaultCount, Gzip, Harm, PageResults, PassRule, Peak, Point, Spread,
 };
 use bakeoff_caches::transactions::Logged;
-use bakeoff_report::{caches, conformance};
+use bakeoff_plan::study;
+use bakeoff_report::{KeptStudy, caches, conformance, studies_page, study_plot};
 use bakeoff_results::entrant::EntrantVerdict;
+use bakeoff_results::{KeptRun, Standing, StudyRow};
 
 /// All of it holds.
 const RULE: PassRule = PassRule {
@@ -457,12 +460,12 @@ fn what_was_published_stands_in_the_charts_where_something_was_measured() {
     let points: usize = ["TaskSmart C at PolyLab", "Squid", "InfoLibria DynaCache"]
         .map(|product| {
             assert_eq!(plain.matches(&format!(">{product}</text>")).count(), 2, "its name in both charts");
-            plain.matches(&format!("<title>{product}, 1999 at ")).count()
+            plain.matches(&format!("<title>{product}, published at ")).count()
         })
         .into_iter()
         .sum();
     assert_eq!(points, 2 * 35, "each of 35 points in both charts");
-    for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
+    for title in ["Squid, published at 14/s: 1.37 s", "InfoLibria DynaCache, published at 690/s: 9.3 %"] {
         assert!(plain.contains(title), "{title}");
     }
     for none in [results(Vec::new()), BakeoffResults { study: None, ..results(vec![point(1, "meas")]) }] {
@@ -582,4 +585,88 @@ fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
         &["squid/5.7", "Faults and failures"],
     );
     assert!(caches(&results, "", &[], &[]).html().contains("squid 5.7"));
+}
+
+/// Two entrants whose peaks are 500/s and 1000/s, each at a tenth and at the whole of it.
+fn two_at_their_peaks(scale: &str) -> BakeoffResults {
+    let mut both = results(Vec::new());
+    both.scale = scale.to_owned();
+    both.entrants.push(EntrantResults { name: "varnish".to_owned(), ..both.entrants[0].clone() });
+    for (entrant, peak) in both.entrants.iter_mut().zip([500.0, 1_000.0]) {
+        let trial = |times: f64, verdict| (peak * times, None, verdict);
+        let trials = vec![
+            trial(2.0, TrialVerdict::TooSlow),
+            trial(1.2, TrialVerdict::NotJudged),
+            trial(1.5, TrialVerdict::PiledUp),
+        ];
+        entrant.peak =
+            Some(Peak { rate_per_s: Some(peak), how: "found".to_owned(), trials, confirming: Vec::new() });
+        entrant.points = [(1, 1.0), (2, 0.1)]
+            .map(|(order, share)| Point {
+                rate_per_s: Some(peak * share),
+                hit_ratio_low: Some(0.54),
+                hit_ratio_high: Some(0.56),
+                mean_low_ns: Some(1_450_000_000),
+                mean_high_ns: Some(1_550_000_000),
+                ..point(order, "meas")
+            })
+            .into();
+    }
+    both
+}
+
+/// Ours stand beside the paper's ten rates at the same share of their own peak.
+#[test]
+fn entrants_stand_beside_the_published_points_at_the_same_share_of_their_peaks() {
+    let study = study::find("polygraph").unwrap().unwrap();
+    let rows = beside(&two_at_their_peaks("1"), &study);
+    let squid: Vec<_> = rows.iter().filter(|row| row.arm == "squid").collect();
+    let said = squid.iter().map(|row| (row.row.as_str(), row.column.as_str(), row.published.as_str()));
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        [
+            ("25/s", "mean response", "1.37 s"),
+            ("25/s", "DHR", "55.16 %"),
+            ("250/s", "rate", "250 req/s"),
+            ("250/s", "mean response", "1.72 s"),
+            ("250/s", "DHR", "55.12 %"),
+        ]
+    );
+    let peak = squid.iter().find(|row| row.column == "rate").unwrap();
+    assert_eq!((peak.value, peak.low, peak.high), (Some(500.0), Some(500.0), Some(750.0)));
+    assert!(peak.standing == Standing::NotComparable && peak.said.contains("another product"), "{peak:?}");
+    let hits = |rows: &[StudyRow]| rows.iter().find(|row| row.column == "DHR").unwrap().standing;
+    assert_eq!(hits(&rows), Standing::Inside);
+    assert_eq!(hits(&beside(&two_at_their_peaks("1/108"), &study)), Standing::NotComparable);
+    let mut worse = two_at_their_peaks("1");
+    worse.entrants[0].points[1].hit_ratio_high = Some(0.545);
+    assert_eq!(hits(&beside(&worse, &study)), Standing::Lower);
+}
+
+#[test]
+fn a_kept_bake_off_is_drawn_over_the_published_products() {
+    let study = study::find("polygraph").unwrap().unwrap();
+    let run = KeptRun {
+        plan: "cache-bakeoff".to_owned(),
+        command: "bakeoff run cache-bakeoff --scale 1/108".to_owned(),
+        day: "2026-11-28".to_owned(),
+        bakeoff: "0.1.0".to_owned(),
+        machine: "a made-up machine".to_owned(),
+        warnings: Vec::new(),
+        results_sha256: String::new(),
+        rows: beside(&two_at_their_peaks("1/108"), &study),
+    };
+    let kept = KeptStudy { study, runs: vec![run] };
+    let drawn = study_plot(&kept).unwrap();
+    let dots = |at: &str| drawn.matches(at).count();
+    assert_eq!((dots("Squid, published at "), dots("varnish, ")), (2 * 14, 2 * 2 + 2), "{drawn}");
+    assert!(drawn.contains("squid, mean response time at 10 %: 1.5 s"), "{drawn}");
+    let page = studies_page(&[kept]);
+    for said in [
+        "| published as | published | squid | varnish |",
+        "| 25/s, mean response | 1.37 s | 1.50 s (1.45..1.55 s) | 1.50 s (1.45..1.55 s) |",
+        "| Squid at its peak beside TaskSmart C, requests a second | 250 req/s | 500 req/s (500..750 req/s) | 2.00; not comparable: another product on another machine |",
+    ] {
+        assert!(page.contains(said), "{said} is not in:\n{page}");
+    }
 }

@@ -52,12 +52,15 @@ fn studied(dir: &Path) -> Result<StudiedRun, Failure> {
 }
 
 fn form(found: StudiedRun, results_sha256: String) -> KeptRun {
-    let whole = if found.full { " --full" } else { "" };
     let mut warnings = found.warnings;
     warnings.sort();
     warnings.dedup();
     KeptRun {
-        command: format!("bakeoff run {}{whole}", found.plan),
+        command: ["bakeoff run", &found.plan]
+            .into_iter()
+            .chain(found.flags.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(" "),
         plan: found.plan,
         day: found.started.chars().take_while(|c| *c != 'T').collect(),
         bakeoff: found.bakeoff,
