@@ -4,6 +4,7 @@ use crate::caches::{lines, plan, prints};
 use crate::support::{Ended, Origin, PATIENCE, Started, Yard, signal, wait_until};
 use serde_json::Value;
 use std::net::TcpListener;
+use std::process::Command;
 
 /// A server that knows every object itself stands in for a proxy: its correct behaviour is not tested here. It says that
 /// the origin made what the origin never saw, and so it cheats, too.
@@ -16,9 +17,13 @@ fn proxy(yard: &Yard, plan: &str) -> (Origin, String) {
 
 /// A bake-off that has measured a part of its rate: an interval of `meas` is on disk.
 fn measuring(yard: &Yard, args: &[&str]) -> Started {
+    measuring_by(yard, args, |args| yard.bakeoff(args))
+}
+
+fn measuring_by(yard: &Yard, args: &[&str], command: impl Fn(&[&str]) -> Command) -> Started {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
     let origin = if args.is_empty() { vec![] } else { vec!["--origin-port", &port] };
-    let run = yard.start(yard.bakeoff(&[&["run", "tiny.toml", "--out", "out"], args, &origin].concat()));
+    let run = yard.start(command(&[&["run", "tiny.toml", "--out", "out"], args, &origin].concat()));
     wait_until(PATIENCE, || {
         let text = std::fs::read_to_string(yard.path("out/intervals.jsonl")).unwrap_or_default();
         let whole = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -32,6 +37,18 @@ fn point(yard: &Yard) -> Value {
     let results = yard.results("out");
     let entrants = results["entrants"].as_array().unwrap();
     entrants.last().unwrap()["points"][0].clone()
+}
+
+/// Its second pass starts an origin and supervisors anew.
+#[test]
+fn a_program_that_is_built_anew_meanwhile_goes_on_as_what_it_was() {
+    let yard = Yard::new();
+    yard.write("tiny.toml", plan("100/s", 600).replace("rate = ", "passes = 2\nrate = "));
+    let run = measuring_by(&yard, &[], |args| yard.shell("cp \"$1\" own; shift; exec ./own \"$@\"", args));
+    yard.write("newer", "#!/bin/false\n");
+    std::fs::rename(yard.path("newer"), yard.path("own")).unwrap();
+    yard.ended(run).exits(0);
+    assert_eq!(point(&yard)["passes"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

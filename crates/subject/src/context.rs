@@ -191,7 +191,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn executable(&self) -> std::io::Result<PathBuf> {
-        self.executable.clone().map_or_else(std::env::current_exe, Ok)
+        self.executable.clone().map_or_else(bakeoff_sys::process::own_executable, Ok)
     }
 
     pub(crate) fn supervisor_command(&self) -> std::io::Result<Vec<OsString>> {

@@ -127,7 +127,7 @@ pub(crate) fn guard(user: Option<User>, job: &CommandJob<'_>) -> Result<Supervis
 }
 
 fn launch(job: &CommandJob<'_>, plan: Plan) -> Result<Supervisor, SubjectError> {
-    let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
+    let executable = job.executable.clone().map_or_else(bakeoff_sys::process::own_executable, Ok);
     let executable = executable.map_err(|source| supervisor_error(job, source))?;
     let command = [executable.into(), crate::supervisor::WORD.into()];
     Supervisor::launch(&command, plan).map_err(|error| launch_error(job, error))

@@ -20,6 +20,22 @@ pub use tree::{Stat, descendants, is_or_below, number_hidden, page_size, scan, s
 pub use wait::{Ending, Reaped, ResourceUsage, children_used, reap, reap_pid};
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Path that starts this very program again, for as long as this process lives: its own, or the kernel's name for what
+/// it runs if another file stands there by now, such as that of a newer build.
+///
+/// # Errors
+/// `/proc` does not say.
+pub fn own_executable() -> io::Result<PathBuf> {
+    let same = |path: &PathBuf| {
+        let id = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino()));
+        id(path).is_ok_and(|found| id(Path::new("/proc/self/exe")).is_ok_and(|own| own == found))
+    };
+    let path = std::env::current_exe()?;
+    Ok(if same(&path) { path } else { format!("/proc/{}/exe", std::process::id()).into() })
+}
 
 /// Makes this process the parent of every orphan among its descendants, for as long as it lives:
 /// a process that double-forks stays findable and can be reaped.

@@ -39,7 +39,7 @@ impl Origin {
     pub(super) fn begin(plan: &CachePlan, place: &StartContext<'_>) -> Result<Self, CachesError> {
         let file = place.scratch.join("world.toml");
         std::fs::write(&file, &plan.world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
-        let executable = std::env::current_exe().map_err(CachesError::System)?;
+        let executable = bakeoff_sys::process::own_executable().map_err(CachesError::System)?;
         let argv = [
             &executable.display().to_string(),
             "origin",

@@ -23,7 +23,7 @@ impl Wire {
     pub(crate) fn make(plan: &Plan, progress: &mut dyn RunProgress) -> Result<Self, RunError> {
         let Some(asked) = plan.link else { return Ok(Self { link: None }) };
         progress.stage("making the link");
-        let executable = std::env::current_exe().map_err(RunError::System)?;
+        let executable = bakeoff_sys::process::own_executable().map_err(RunError::System)?;
         let spec = LinkSpec { rate: asked.rate, delay: asked.delay, loss: asked.loss };
         let how = Making { executable: &executable, seed: plan.seed, delay_by: DelayBy::Best };
         let link = Link::make(spec, how)?;

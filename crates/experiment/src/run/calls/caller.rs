@@ -113,7 +113,8 @@ impl Caller {
 
     fn command(&self, common: &Common<'_>) -> Result<Vec<String>, RunError> {
         let work = common.work;
-        let executable = std::env::current_exe().map_err(RunError::System)?.display().to_string();
+        let executable =
+            bakeoff_sys::process::own_executable().map_err(RunError::System)?.display().to_string();
         let (dir, depth, port) =
             (self.dir.display().to_string(), work.depth.to_string(), self.port.port.to_string());
         let flags = ["--dir", &dir, "--depth", &depth, "--port", &port, "--peers", work.peers.as_str()];
