@@ -39,6 +39,17 @@ pub fn resolved(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| beside())
 }
 
+/// Checks that nobody else can exchange a directory.
+///
+/// # Errors
+/// There is no such directory, or somebody else could exchange it or a part of its path.
+pub fn guard_directory(path: &Path) -> io::Result<()> {
+    match FileLocation::followed(path) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
+        other => other.and(Err(io::ErrorKind::NotADirectory.into())),
+    }
+}
+
 /// Location of a file that need not exist: its directory, opened, and its name there.
 #[derive(Debug)]
 pub struct FileLocation {

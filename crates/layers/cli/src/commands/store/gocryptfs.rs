@@ -26,17 +26,15 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     let (place, key, new) = args.key.release_or_make(&args.cipher)?;
     drop(place);
     let lock = hold(&args.key.sealed.of(&args.cipher))?;
-    new.iter().for_each(|new| terminal::complain(new));
+    new.iter().for_each(|new| terminal::note(new));
     let options = GocryptfsOptions { lock, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
     match serve(&args.cipher, &args.at, key, options, ready).map_err(Failure::failed)? {
         MountEnd::Signal | MountEnd::Left => {}
-        MountEnd::SignalBusy => {
-            terminal::complain("files were open: whoever has one gets an error from now on")
-        }
-        MountEnd::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
+        MountEnd::SignalBusy => terminal::note("files were open: whoever has one gets an error from now on"),
+        MountEnd::Unmounted => terminal::note("gocryptfs ended, or somebody else unmounted it"),
     }
     Ok(Exit::Done)
 }
