@@ -4,7 +4,7 @@
 //! itself, so that its opens are decided by any path: a hard link, another mount, a file handle.
 
 use crate::enforcer::Enforcer;
-use crate::error::EnforceError;
+use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::guard::Frozen;
 use crate::leases::Key;
@@ -75,12 +75,15 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
 /// Set-user-id and set-group-id.
 const SET_ID: u16 = 0o6000;
 
-/// Walks a tree that is not frozen: marks directories that came since it was armed, and notes forbidden files.
+/// Walks the tree, as no event tells of what it finds. In one that is not frozen it marks directories that came since
+/// it was armed, and notes forbidden files. In one that is it looks whether everything still is.
 pub(crate) fn look_again(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
-    let frozen = enforcer.freezes() && !enforcer.can_change();
-    if frozen || enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
+    if enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
         return;
+    }
+    if enforcer.freezes() && !enforcer.can_change() {
+        return look_at_frozen(enforcer);
     }
     let dirs = arm_dirs(enforcer, Mounts::Known);
     enforcer.progress.done();
@@ -88,6 +91,28 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
         enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     }
     note_odd(enforcer, &enforcer.listed().manifest, &dirs.walked);
+}
+
+/// Finds what was made changeable by a program of root's that knows nothing of us. Until it is frozen again no verdict
+/// relies on that.
+fn look_at_frozen(enforcer: &Enforcer) {
+    let is_lost = |path: &&Path| {
+        let file = inode::open_below(&enforcer.tree.root, path, OpenPurpose::Knowing);
+        let facts = file.and_then(inode::facts).ok().filter(|facts| facts.changeable);
+        facts.is_some_and(|facts| enforcer.guard.forget(key(&facts)))
+    };
+    let listed = enforcer.listed();
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_, _| true).dirs;
+    let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
+    let lost: Vec<&Path> = files.chain(dirs.iter().map(PathBuf::as_path)).filter(is_lost).collect();
+    let Some(first) = lost.first() else { return };
+    enforcer.gaps.set(Gap::NotFrozen, lost.len() as u64);
+    enforcer.void_all();
+    let first = escaped(&enforcer.tree.path.join(first));
+    enforcer.say(format!(
+        "somebody took the immutable attribute off {} files and directories, {first} first: looking at all again",
+        lost.len()
+    ));
 }
 
 /// Mounts that belong to the tree.

@@ -10,7 +10,6 @@ use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::gap::Gap;
 use crate::judge::{self, FoundBy, Turn, Which};
-use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key};
 use crate::waiting::Hashed;
@@ -18,7 +17,7 @@ use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_sys::fanotify::{FanotifyEvent, Open, set_answered};
-use bakeoff_sys::inode;
+use bakeoff_sys::inode::{self, Facts};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
@@ -162,10 +161,19 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
         let _ = set_answered(&*file);
     }
     if let Some(job) = later
-        && enforcer.queue.put(job).is_err()
+        && enforcer.later.0.try_send(job).is_err()
     {
         enforcer.counters.add(Count::Unchecked);
     }
+}
+
+/// An opened file to be checked.
+#[derive(Debug)]
+pub(crate) struct Job {
+    file: Arc<OwnedFd>,
+    facts: Facts,
+    /// Its number in the manifest.
+    index: u32,
 }
 
 /// Result of judging an open.
@@ -230,8 +238,8 @@ fn settle(
 
 /// Loop that checks files which `log` mode has allowed, without end.
 pub(crate) fn look_afterwards(enforcer: &Enforcer) {
-    loop {
-        let Job { file, facts, index } = enforcer.queue.take();
+    let later = lock(&enforcer.later.1);
+    while let Ok(Job { file, facts, index }) = later.recv() {
         let listed = enforcer.listed();
         // It may have been checked for another open while it waited.
         let known = judge::remembered(enforcer, &listed, &facts, index);
