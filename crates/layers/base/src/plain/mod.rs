@@ -383,9 +383,12 @@ pub fn open_in_tree(path: &Path, flags: i32) -> io::Result<File> {
 /// # Errors
 /// The I/O error; or it is larger.
 pub fn read_at_most(file: &File, most_bytes: u64) -> io::Result<Vec<u8>> {
-    // Allocated by its size: a large manifest is not copied from buffer to buffer.
-    let expected = usize::try_from(file.metadata()?.len().min(most_bytes)).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(expected.saturating_add(1));
+    // Its size is looked at first, and allocated: a large manifest is not copied from buffer to buffer.
+    let expected = file.metadata()?.len();
+    if expected > most_bytes {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0).saturating_add(1));
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most_bytes {
         true => Err(io::ErrorKind::FileTooLarge.into()),
