@@ -17,28 +17,20 @@ use bakeoff_sys::fanotify::{Mark, set_answered};
 use bakeoff_sys::inode::{self, Facts, InodeKind, OpenPurpose};
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Puts the marks on a tree, and freezes it.
+/// Puts the marks on a tree, those that were removed too, and freezes it.
 ///
 /// # Errors
 /// The root cannot be marked: then nothing would be enforced.
-pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed, EnforceError> {
-    arm_with(enforcer, manifest, Mounts::Taken)
-}
-
-/// Restores all removed marks, and looks at the present content.
-///
-/// # Errors
-/// As [`arm`].
-pub(crate) fn arm_again(enforcer: &Enforcer) -> Result<Listed, EnforceError> {
-    arm_with(enforcer, enforcer.listed().manifest.clone(), Mounts::Known)
-}
-
-fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Result<Listed, EnforceError> {
+pub(crate) fn arm(
+    enforcer: &Enforcer,
+    manifest: Arc<Manifest>,
+    mounts: Mounts,
+) -> Result<Listed, EnforceError> {
     let tree = &enforcer.tree;
     let _alone = tree.alone();
     let mark_failed = |source| EnforceError::Mark { path: tree.path.clone(), source };
@@ -117,7 +109,7 @@ fn look_at_frozen(enforcer: &Enforcer) {
 
 /// Mounts that belong to the tree.
 #[derive(Clone, Copy)]
-enum Mounts {
+pub(crate) enum Mounts {
     /// The present mounts: the administrator asked to take the tree as it is.
     Taken,
     /// The earlier mounts. A mount put over the tree since is a gap, and stays one.
@@ -156,7 +148,7 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
             }
             known.insert(key(&facts));
             unmarked += u64::from(enforcer.group.add(Mark::Children, dir).is_err());
-            match freeze(enforcer, dir, key(&facts)) {
+            match enforcer.guard.freeze(dir, key(&facts)) {
                 Ok(frozen) => others += u64::from(frozen == Frozen::ByOthers),
                 Err(_) => unfrozen += 1,
             }
@@ -202,7 +194,7 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
             Some(real) => {
                 facts = regular(&real)?;
                 file = real;
-                let by = freeze(enforcer, &file, key(&facts));
+                let by = enforcer.guard.freeze(&file, key(&facts));
                 if matches!(by, Ok(Frozen::ByOthers)) {
                     enforcer.gaps.add(Gap::Immutable);
                 }
@@ -219,10 +211,6 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     Some(key(&facts))
-}
-
-fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<Frozen> {
-    if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(Frozen::Off) }
 }
 
 /// Removes the marks, and then makes everything changeable again: files put into the tree from now on open, and

@@ -4,6 +4,7 @@
 //! exceeded the time limit. It never opens anything below the tree, and never waits: arming, hashing and reloading
 //! have threads of their own.
 
+use crate::arming::Mounts;
 use crate::counters::Count;
 use crate::deciders::{self, gather};
 use crate::enforcer::{self, Enforcer, threads};
@@ -269,7 +270,7 @@ impl Watch {
     /// Marks and freezes the tree. From then on waiting opens are decided.
     fn arm(&mut self, manifest: Arc<Manifest>, again: bool) -> Result<(), EnforceError> {
         let armed = self.beside(move |enforcer| -> Result<(), EnforceError> {
-            let mut listed = arming::arm(enforcer, manifest)?;
+            let mut listed = arming::arm(enforcer, manifest, Mounts::Taken)?;
             let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != FaultAction::Log;
