@@ -34,7 +34,11 @@ impl Written {
     /// The disk is full, or a directory cannot be written.
     pub fn put(files: &[Self], dir: &Path, with_wraps: bool) -> io::Result<()> {
         let outside = with_wraps.then(|| outside(dir));
-        outside.iter().try_for_each(fs::create_dir)?;
+        if let Some(outside) = &outside {
+            // An earlier start had the directory's name.
+            let _ = fs::remove_dir_all(outside);
+            fs::create_dir(outside)?;
+        }
         let put = |dir: &Path| files.iter().try_for_each(|file| fs::write(dir.join(&file.name), &file.text));
         put(dir)?;
         outside.as_deref().map_or(Ok(()), put)

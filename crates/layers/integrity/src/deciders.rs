@@ -12,12 +12,12 @@ use crate::gap::Gap;
 use crate::judge::{self, FoundBy, Turn, Which};
 use crate::respond;
 use crate::tree::{Listed, key};
-use crate::waiting::Hashed;
+use crate::waiting::{Hashed, Job};
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_sys::fanotify::{FanotifyEvent, Open, set_answered};
-use bakeoff_sys::inode::{self, Facts};
+use bakeoff_sys::inode;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
@@ -165,15 +165,6 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
     {
         enforcer.counters.add(Count::Unchecked);
     }
-}
-
-/// An opened file to be checked.
-#[derive(Debug)]
-pub(crate) struct Job {
-    file: Arc<OwnedFd>,
-    facts: Facts,
-    /// Its number in the manifest.
-    index: u32,
 }
 
 /// Result of judging an open.

@@ -1,7 +1,6 @@
 //! State shared by all threads of the worker.
 
 use crate::counters::Counters;
-use crate::deciders::Job;
 use crate::error::EnforceError;
 use crate::gap::{Gap, Gaps};
 use crate::guard::Guard;
@@ -12,7 +11,7 @@ use crate::progress::Progress;
 use crate::settings::EnforcementSettings;
 use crate::slots::Slots;
 use crate::tree::{Listed, Tree};
-use crate::waiting::Waiting;
+use crate::waiting::{Job, Waiting};
 use crate::written::WrittenFiles;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::check::Deviation;
