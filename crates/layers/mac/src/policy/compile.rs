@@ -185,15 +185,16 @@ fn nested(domain: &Domain, grant: &DomainGrant, faults: &mut Faults) {
         let more = effective.without(allow.map_or(Accesses::NONE, |allow| allow.accesses));
         let mut around = grant.rules(&typed.path).filter(|rule| rule.label != typed.label);
         let Some(outer) = around.find(|rule| !rule.accesses.common(more).is_none()) else { continue };
-        let by_path = grant.typed(&outer.path).is_some_and(|typed| typed.label == outer.label);
+        let (path, label) = (Name(&outer.path), &outer.label);
+        let place = match grant.typed(&outer.path) {
+            Some(typed) if typed.label == *label => format!("it lies inside {path} (type {label})"),
+            _ => format!("a mount shows {path} in type {label}"),
+        };
         let sentence = format!(
-            "domain {} would also get `{more}` on {} (type {label}): {} {} (type {}), and Landlock adds up what is \
-             granted around. Write {label} = \"{effective}\" if that is meant, or move it out",
+            "domain {} would also get `{more}` on {} (type {label}): {place}, and Landlock adds up what is granted \
+             around. Write {label} = \"{effective}\" if that is meant, or move it out",
             domain.name,
             Name(&typed.path),
-            if by_path { "it lies inside" } else { "a mount shows elsewhere" },
-            Name(&outer.path),
-            outer.label,
             label = typed.label,
         );
         faults.add(allow.map_or(outer.line, |allow| allow.line), PolicyFaultKind::Nested, sentence);
