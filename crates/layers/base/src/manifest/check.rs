@@ -8,7 +8,6 @@ use super::{Manifest, ManifestEntry};
 use crate::digest::Algorithm;
 use crate::{named, plain, threads};
 use bakeoff_sys::inode;
-use std::fs::Metadata;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -110,7 +109,13 @@ pub fn file(path: &Path, entry: &ManifestEntry<'_>, algorithm: Algorithm) -> Res
         kind if kind == io::ErrorKind::InvalidInput || path.is_symlink() => Deviation::NotAFile,
         _ => Deviation::Unreadable,
     })?;
-    about(&file.metadata().map_err(|_| Deviation::Unreadable)?, entry)?;
+    let about = file.metadata().map_err(|_| Deviation::Unreadable)?;
+    if about.len() != entry.size_bytes {
+        return Err(Deviation::Size);
+    }
+    if about.permissions().mode() & 0o7777 != u32::from(entry.mode) {
+        return Err(Deviation::Mode);
+    }
     more_rights(&file)?;
     let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Deviation::Unreadable)?;
     match (read_bytes == entry.size_bytes, digest == entry.digest) {
@@ -132,17 +137,6 @@ pub fn more_rights(file: impl AsFd) -> Result<(), Deviation> {
     };
     refused(inode::has_capabilities(&file), Deviation::Capabilities)?;
     refused(inode::has_access_list(&file), Deviation::AccessList)
-}
-
-/// Faults that the metadata alone shows.
-fn about(metadata: &Metadata, entry: &ManifestEntry<'_>) -> Result<(), Deviation> {
-    if metadata.len() != entry.size_bytes {
-        return Err(Deviation::Size);
-    }
-    if metadata.permissions().mode() & 0o7777 != u32::from(entry.mode) {
-        return Err(Deviation::Mode);
-    }
-    Ok(())
 }
 
 /// Difference between two manifests.
