@@ -112,6 +112,7 @@ pub fn mac_policy(data: &[u8]) {
     let look = |path: &std::path::Path| PathState {
         path: path.components().collect(),
         kind: disk::ObjectKind::Directory,
+        others: Vec::new(),
     };
     let policy = match Policy::of_text(text, "policy", &Lets::default(), &look) {
         Ok(policy) => policy,

@@ -300,8 +300,7 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
             assert_eq!(found["errors"].as_object().map(serde_json::Map::len), Some(0), "{part} {arm}");
         }
         let proof = &results["arms"][mac[0]]["proof"];
-        assert_eq!(proof["enforcement"], "partial", "{proof}");
-        assert!(proof["words"].as_str().unwrap().contains("its own status, log or policy"), "{proof}");
+        assert_eq!(proof["enforcement"], "full", "{proof}");
     }
     let studies = &yard.results("out")["studies"];
     let rows = studies[0]["rows"].as_array().unwrap();

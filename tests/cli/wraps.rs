@@ -43,7 +43,8 @@ fn a_server_runs_inside_its_sandbox_and_the_outer_wrap_is_what_is_started() {
 #[test]
 fn a_command_is_wrapped_as_a_server_is_and_a_wrap_that_is_off_is_said() {
     let yard = Yard::new();
-    let arms = "[wrap.marked]\nwords = [\"env\", \"MARK=yes\"]\nproof = [\"test\", \"-d\", \"{dir}\"]\n\n[arm.plain]\n\n\
+    let arms = "[wrap.marked]\nwords = [\"env\", \"MARK=yes\"]\nproof = [\"test\", \"-f\", \"{outside}/own\"]\n\n\
+                [file.own]\ntext = \"x\"\n\n[arm.plain]\n\n\
                 [arm.wrapped]\nwraps = [\"marked\"]\nwrap = [\"nice\"]\n";
     let workload = "kind = \"command\"\ncommand = [\"sh\", \"-c\", \"echo mark:$MARK\"]";
     yard.write("plan.toml", plan("", workload, arms));
@@ -52,6 +53,6 @@ fn a_command_is_wrapped_as_a_server_is_and_a_wrap_that_is_off_is_said() {
     assert!(yard.read("out/logs/plain/stdout.log").contains("mark:\n"));
     assert_eq!(arm(&yard, "wrapped")["proof"]["active"], true);
     let off = Yard::new();
-    off.write("plan.toml", plan("", workload, &arms.replace("\"-d\"", "\"-f\"")));
+    off.write("plan.toml", plan("", workload, &arms.replace("\"-f\"", "\"-d\"")));
     off.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(&["wrapped", "marked"]);
 }

@@ -19,6 +19,7 @@ use crate::supervisor::{LaunchError, Plan, Supervisor};
 use crate::url;
 use crate::user::Runner;
 use crate::wrap::wrapped;
+use crate::written::{Written, outside};
 use bakeoff_units::{Clock, MonotonicClock};
 use std::fs;
 use std::net::SocketAddr;
@@ -185,7 +186,7 @@ fn place<'a>(context: &'a Context<'a>) -> Result<StartSite<'a>, SubjectError> {
     let dir_error =
         |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
-    let put = context.files.iter().try_for_each(|file| file.put(&dir));
+    let put = Written::put(&context.files, &dir, !context.wraps.is_empty());
     put.map_err(|error| dir_error(&dir, error))?;
     let host = context.host();
     let free = || port::free(host).map_err(|error| dir_error(Path::new(&host.to_string()), error));
@@ -207,14 +208,17 @@ fn hand_over(runner: Option<&Runner>, place: &StartSite<'_>) -> Result<(), Subje
     runner.demand_reach(&place.arm(), &place.root)
 }
 
-/// Makes the runner owner of the private directory and of what is in it.
+/// Makes the runner owner of the private directory, of its wraps' one, and of what is in them.
 fn give_files(runner: Option<&Runner>, place: &StartSite<'_>) -> Result<(), SubjectError> {
     let Some(runner) = runner else { return Ok(()) };
-    let given = || {
-        runner.give(&place.dir)?;
-        fs::read_dir(&place.dir)?.try_for_each(|entry| runner.give(&entry?.path()))
+    let given = |dir: &Path| {
+        runner.give(dir)?;
+        fs::read_dir(dir)?.try_for_each(|entry| runner.give(&entry?.path()))
     };
-    given().map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })
+    let outside = (!place.context.wraps.is_empty()).then(|| outside(&place.dir));
+    [&place.dir].into_iter().chain(&outside).try_for_each(|dir| {
+        given(dir).map_err(|source| SubjectError::Dir { arm: place.arm(), path: dir.clone(), source })
+    })
 }
 
 fn plan(

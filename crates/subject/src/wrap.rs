@@ -13,6 +13,7 @@ use crate::program;
 use crate::prove::{Proof, prove_by};
 use crate::run_command::CommandJob;
 use crate::stack::{LAYERS, Standing};
+use crate::written::outside;
 use std::path::Path;
 
 /// A command with these wraps before it, the outermost first; their programs are found from `cwd` or the `PATH`.
@@ -60,11 +61,14 @@ impl WrapSpec {
     }
 }
 
-/// Adds `{bakeoff}`, this executable, and `{layers}`, the one with our own layers, which lies beside it.
+/// Adds `{outside}`, the wraps' directory, `{bakeoff}`, this executable, and `{layers}`, the one with our own layers,
+/// which lies beside it.
 fn with_layers(known: &Substitutions) -> Substitutions {
     let mut known = known.clone();
     if let Ok(executable) = std::env::current_exe() {
-        let own = [("layers", executable.with_file_name(LAYERS)), ("bakeoff", executable)];
+        let outside = outside(Path::new(&known.dir));
+        let own =
+            [("outside", outside), ("layers", executable.with_file_name(LAYERS)), ("bakeoff", executable)];
         let own = own.map(|(name, path)| (name.to_owned(), path.display().to_string()));
         own.into_iter().for_each(|(name, path)| {
             known.values.entry(name).or_insert(path);

@@ -30,6 +30,8 @@ pub struct Facts {
     /// When content, attributes or names last changed, in nanoseconds since 1970: as the clock was
     /// then, which moves on in ticks of some milliseconds.
     pub changed_unix_ns: u64,
+    /// Whether its file system knows the immutable attribute and says that it has none.
+    pub changeable: bool,
 }
 
 /// The kind of an inode.
@@ -42,6 +44,9 @@ pub enum InodeKind {
     /// A link, a device, a fifo, a socket.
     Other,
 }
+
+/// `STATX_ATTR_IMMUTABLE`.
+const ATTR_IMMUTABLE: u64 = libc::STATX_ATTR_IMMUTABLE as u64;
 
 /// Reads the facts of an open file; one call, nothing is allocated, and no server of a file system is called, which
 /// could let us wait.
@@ -67,6 +72,7 @@ pub fn facts(file: impl AsFd) -> io::Result<Facts> {
         links: found.stx_nlink,
         mount: found.stx_mnt_id,
         changed_unix_ns: changed_unix_s.saturating_mul(1_000_000_000) + u64::from(changed.tv_nsec),
+        changeable: (found.stx_attributes_mask & !found.stx_attributes) & ATTR_IMMUTABLE != 0,
     })
 }
 

@@ -23,6 +23,8 @@ pub struct Mount {
     pub read_only: bool,
     /// The mount point.
     pub point: PathBuf,
+    /// Path within its file system of what it shows there.
+    pub root: PathBuf,
     /// Kind of file system: `ext4`, `tmpfs`, `fuse.gocryptfs`.
     pub kind: String,
     /// The source, in the file system's own words.
@@ -79,9 +81,35 @@ pub fn below(dir: &Path) -> io::Result<Vec<Mount>> {
 /// As [`all`]; or there is no such path, or its file system does not answer.
 pub fn of(path: &Path) -> io::Result<Mount> {
     let path = std::fs::canonicalize(path)?;
-    // Later mounts lie above earlier ones; `max_by_key` takes the last of the longest.
-    let found = all()?.into_iter().filter(|mount| path.starts_with(&mount.point));
-    found.max_by_key(|mount| mount.point.as_os_str().len()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    topmost(&all()?, &path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Later mounts lie above earlier ones; `max_by_key` takes the last of the longest.
+fn topmost<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
+    let found = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    found.max_by_key(|mount| mount.point.as_os_str().len())
+}
+
+/// Other paths by which these mounts show what is at and below a path without links, or a part of it: the same files,
+/// with other directories above them.
+pub fn elsewhere(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
+    let below = mounts.iter().map(|mount| mount.point.as_path()).filter(|point| point.starts_with(path));
+    let mut found = Vec::new();
+    for place in std::iter::once(path).chain(below) {
+        let Some(own) = topmost(mounts, place) else { continue };
+        let inside = own.root.join(place.strip_prefix(&own.point).unwrap_or(Path::new("")));
+        let device = |mount: &&Mount| (mount.major, mount.minor) == (own.major, own.minor);
+        found.extend(mounts.iter().filter(device).filter_map(|other| {
+            let shown = match inside.strip_prefix(&other.root) {
+                Ok(rest) => other.point.join(rest).components().collect(),
+                Err(_) if other.root.starts_with(&inside) => other.point.clone(),
+                Err(_) => return None,
+            };
+            let is_seen = topmost(mounts, &shown).is_some_and(|top| top.number == other.number);
+            (is_seen && !shown.starts_with(path)).then_some(shown)
+        }));
+    }
+    found
 }
 
 /// Takes a mount off the tree at once; the file system goes when it is not in use any more.
@@ -125,7 +153,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let number = std::str::from_utf8(place.next()?).ok()?.parse().ok()?;
     let device = std::str::from_utf8(place.nth(1)?).ok()?;
     let (major, minor) = device.split_once(':')?;
-    let (point, own) = (place.nth(1)?, place.next()?);
+    let (root, point, own) = (place.next()?, place.next()?, place.next()?);
     let mut system = line[apart + 3..].split(|&byte| byte == b' ');
     let (kind, source, whole) = (system.next()?, system.next()?, system.next().unwrap_or_default());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&unescape(bytes)).into_owned();
@@ -135,6 +163,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
         minor: minor.parse().ok()?,
         read_only: whole.split(|&byte| byte == b',').any(|option| option == b"ro"),
         point: OsString::from_vec(unescape(point)).into(),
+        root: OsString::from_vec(unescape(root)).into(),
         kind: text(kind),
         source: text(source),
         options: format!("{}; {}", text(own), text(whole)),

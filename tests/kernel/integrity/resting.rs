@@ -30,6 +30,7 @@ fn a_frozen_right_tree_has_no_marks_until_something_changes() {
     wait_until("a refusal below the mount", || open(&site.file("sub/c")) == Err(EPERM));
     wait_until("marks", || guard.number("unasked") == 0 && marks(&guard) >= 3);
     assert!(guard.number("decided") > decided);
+    assert_eq!(guard.number("gap-moved"), 0, "its place was looked at");
     assert_eq!(open(&site.file("a")).unwrap(), "good a");
     drop(over);
     wait_until("rest", || guard.number("unasked") == 3 && guard.degree() == "full");

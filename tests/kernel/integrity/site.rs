@@ -154,10 +154,10 @@ impl Site {
     }
 
     fn enforcing(&self, root: &str, further: &[&str]) -> Command {
-        let (root, manifest, public) = (self.text(root), self.text("manifest"), self.text("pub"));
+        // As people type it: below the working directory.
         let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
-        command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
-        command.args(["--status", &self.text("status")]).args(further);
+        command.args(["integrity", "enforce", root, "--manifest", "manifest", "--pub", "pub"]);
+        command.args(["--status", "status"]).args(further).current_dir(self.dir.path());
         command
     }
 }

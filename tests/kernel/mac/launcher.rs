@@ -193,7 +193,13 @@ fn a_program_that_cannot_be_executed_is_named() {
         return;
     }
     let stage = stage();
-    for (program, why) in [(stage.text("secret"), "`read exec`"), (stage.text("nothing"), "may be missing")] {
+    let no_loader = fs::read_to_string(stage.path("policy.toml")).unwrap().replace("\"/lib64\", ", "");
+    stage.write("policy.toml", &no_loader.replace("\"/usr\", \"/lib\"", "\"/usr/bin\""));
+    for (program, why) in [
+        (stage.text("secret"), "has no type in"),
+        ("/usr/bin/true".to_owned(), "/ld-linux"),
+        (stage.text("nothing"), "may be missing"),
+    ] {
         let done = stage.under(&["--status", &stage.text("status")], &[&program]);
         assert_eq!(done.status.code(), Some(3));
         let text = said(&done);
@@ -223,6 +229,19 @@ fn a_program_that_may_change_what_tells_of_it_has_a_gap() {
         assert_eq!(text.contains("\ngap-own-files 1\n"), gap, "{file}: {text}");
         assert_eq!(text.contains("\ndegree full\n"), !gap, "{file}: {text}");
     }
+    // By a mount, and by a second name of the policy.
+    let gap = "mount --bind {dir}/out {dir}/bound && \"$@\" && grep -c '^gap-own-files' {dir}/bound/status";
+    let mut words = stage.run(&["--status", &stage.text("bound/status")]);
+    words.push("/bin/true".to_owned());
+    fs::create_dir(stage.path("bound")).unwrap();
+    let mut bound = Command::new("unshare");
+    bound
+        .args(["-m", "sh", "-c", &gap.replace("{dir}", stage.text("").trim_end_matches('/')), "sh"])
+        .args(words);
+    assert_eq!(bound.output().unwrap().stdout, b"1\n");
+    fs::hard_link(stage.path("policy.toml"), stage.path("second")).unwrap();
+    assert!(said(&stage.under(&["--proof"], &[])).contains("partial: "));
+    fs::remove_file(stage.path("second")).unwrap();
     let log = ["--status", &stage.text("told/status"), "--log", &stage.text("out/log")];
     assert_eq!(stage.under(&log, &["/bin/true"]).status.code(), Some(0));
     let text = fs::read_to_string(stage.path("told/status")).unwrap();

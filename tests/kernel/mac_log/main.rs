@@ -81,6 +81,14 @@ tried(os.chroot, \"/\")
 }
 
 #[test]
+fn a_call_of_an_orphan_may_be_the_domains() {
+    let Some(domain) = may_run("a_call_of_an_orphan_may_be_the_domains") else { return };
+    domain.run("( (sleep 0.3; /usr/sbin/chroot / true) & ); sleep 1");
+    let status = domain.ended();
+    assert_eq!((count(&status, "denied.call"), count(&status, "unclaimed")), (0, 1), "{status}");
+}
+
+#[test]
 fn a_burst_is_whole_and_a_program_that_is_refused_nothing_has_zeros() {
     let Some(domain) = may_run("a_burst_is_whole_and_a_program_that_is_refused_nothing_has_zeros") else {
         return;

@@ -66,7 +66,7 @@ impl<'a> CommandBench<'a> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Command(command) = arm.what.clone() else { continue };
-            let dir = scratch.of_arm(&name, run.plan)?;
+            let dir = scratch.of_arm(&name, arm, run.plan)?;
             let logs = run.dir.path().join(LOGS).join(on_disk(&name));
             std::fs::create_dir_all(&logs).map_err(|why| RunError::Scratch {
                 path: logs.display().to_string(),

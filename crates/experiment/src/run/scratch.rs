@@ -5,7 +5,8 @@
 //! first and never reached into.
 
 use super::RunError;
-use bakeoff_plan::Plan;
+use bakeoff_plan::{Arm, Plan};
+use bakeoff_subject::Written;
 use bakeoff_sys::mount;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -53,10 +54,10 @@ impl Scratch {
         Ok(path)
     }
 
-    /// An arm's private directory, with the files of the plan's own.
-    pub(crate) fn of_arm(&self, name: &str, plan: &Plan) -> Result<PathBuf, RunError> {
+    /// An arm's private directory, with the files of the plan's own, and that of its wraps.
+    pub(crate) fn of_arm(&self, name: &str, arm: &Arm, plan: &Plan) -> Result<PathBuf, RunError> {
         let dir = self.subdirectory(&on_disk(name))?;
-        let put = plan.written.iter().try_for_each(|file| file.put(&dir));
+        let put = Written::put(&plan.written, &dir, !arm.wraps.is_empty());
         put.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
         Ok(dir)
     }

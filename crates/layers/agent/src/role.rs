@@ -8,7 +8,7 @@ use crate::files::{self, FileError};
 use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_base::release::{
-    MeasuredState, Release, ReleasePolicy, ReleaseRefusal, SealedFile, Secret, StoreKey,
+    MeasuredState, ReleasePolicy, ReleaseRefusal, SealedFile, Secret, StoreKey,
 };
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;

@@ -1,27 +1,15 @@
-//! Contract of key release: required behaviour of every place that keeps a store's key.
-//!
-//! `contract` knows nothing of files. A place in a chip has to pass it, too: it implements [`Place`] beside its own
-//! tests and calls the same function.
+//! Key release: required behaviour of a sealed key, whatever it is sealed under.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::release::{
-    AdminKey, Counter, ExpectedManifest, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, SealedFile,
-    Secret, StoreKey, make_key_file,
+    AdminKey, Counter, ExpectedManifest, MeasuredState, ReleasePolicy, ReleaseRefusal, SealedFile, Secret,
+    StoreKey, StoreLock, make_key_file,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-/// A place that can be opened anew, with the right secret or a wrong one.
-trait Place {
-    type Kept: Release;
-    /// Opens it as after a restart of the machine.
-    fn open(&self) -> Self::Kept;
-    /// Opens it with a secret of the same kind that is not the right one.
-    fn open_wrongly(&self) -> Self::Kept;
-}
 
 const ADMIN: AdminKey = [1; 32];
 const OTHER_ADMIN: AdminKey = [2; 32];
@@ -51,7 +39,7 @@ fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> MeasuredState {
 }
 
 /// Asks for the right vault's key.
-fn release(mut place: impl Release, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal> {
+fn release(mut place: SealedFile, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal> {
     place.release(&EscapedName::of(VAULT), state)
 }
 
@@ -70,7 +58,7 @@ fn variant(refusal: &ReleaseRefusal) -> String {
     words
 }
 
-fn contract(place: &impl Place) {
+fn contract(place: &InFile) {
     let key = StoreKey::generate().unwrap();
     let good = measured(ADMIN, 7, &[]);
     place.open().keep(&key, policy()).unwrap();
@@ -109,7 +97,7 @@ fn contract(place: &impl Place) {
 
 /// Neither another vault, nor another manifest of the same admin, nor the same manifest of another directory is
 /// accepted; and none of them turns the honest one into an old one.
-fn nothing_else_is_taken_for_it(place: &impl Place) {
+fn nothing_else_is_taken_for_it(place: &InFile) {
     let good = measured(ADMIN, 8, &[]);
     let other = place.open().release(&EscapedName::of("other.vault"), &good);
     assert_eq!(label(other), "wrong-vault");
@@ -120,7 +108,7 @@ fn nothing_else_is_taken_for_it(place: &impl Place) {
     assert_eq!(label(release(place.open(), &good)), "released");
 }
 
-fn counters_only_rise(place: &impl Place) {
+fn counters_only_rise(place: &InFile) {
     place.open().advance(Counter::Vault, 3).unwrap();
     place.open().advance(Counter::Vault, 3).unwrap();
     let lower = place.open().advance(Counter::Vault, 2).unwrap_err();
@@ -129,8 +117,8 @@ fn counters_only_rise(place: &impl Place) {
     assert_eq!(place.open().newest(Counter::Manifest).unwrap(), 8);
 }
 
-fn locks_hold(place: &impl Place, good: &MeasuredState) {
-    place.open_wrongly().lock("a file was changed").unwrap();
+fn locks_hold(place: &InFile, good: &MeasuredState) {
+    StoreLock::of(&place.path()).unwrap().lock("a file was changed").unwrap();
     let refused = release(place.open(), good).unwrap_err();
     assert_eq!(variant(&refused), "locked");
     assert!(refused.to_string().contains("a file was changed"), "{refused}");
@@ -169,15 +157,13 @@ impl InFile {
         };
         SealedFile::new(&self.path(), secret)
     }
-}
 
-impl Place for InFile {
-    type Kept = SealedFile;
-
+    /// Opens it as after a restart of the machine.
     fn open(&self) -> SealedFile {
         self.with("right")
     }
 
+    /// Opens it with a secret of the same kind that is not the right one.
     fn open_wrongly(&self) -> SealedFile {
         self.with("wrong")
     }

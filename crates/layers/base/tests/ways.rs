@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, and its SKIP line")]
 
-use bakeoff_layers_base::plain::{FileAudience, FileLocation, FileOwner, read_regular};
+use bakeoff_layers_base::plain::{FileAudience, FileLocation, FileOwner, guard_directory, read_regular};
 use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 use std::fs;
 use std::io;
@@ -85,12 +85,22 @@ fn of_an_accepted_way_nobody_else_can_exchange_a_part() {
                 let mut way = Vec::new();
                 let one = first.make(top.path(), &mut way, |path| fs::create_dir(path));
                 let two = second.make(&one, &mut way, |path| fs::create_dir(path));
+                let to_two = way.len();
                 let path = file.make(&two, &mut way, |path| fs::write(path, "own"));
                 for (step, at) in [(first, &one), (second, &two), (file, &path)] {
                     step.set_mode(at);
                 }
                 all += 1;
                 let steps = [first, second, file];
+                let exchange = |parts: &[PathBuf]| {
+                    let mut parts = parts.iter();
+                    as_other(|| {
+                        parts.find(|part| fs::rename(part, part.with_extension("gone")).is_ok()).cloned()
+                    })
+                };
+                let point = guard_directory(&two).is_ok();
+                assert!(point || !steps[..2].iter().all(|step| step.is_roots()), "{steps:?}");
+                assert!(!point || exchange(&way[..to_two]).is_none(), "{steps:?}");
                 let read = read_regular(&path, FileOwner::Trusted, 3);
                 let place = FileLocation::guarded(&path);
                 let roots = steps.iter().all(|step| step.is_roots());
@@ -100,11 +110,7 @@ fn of_an_accepted_way_nobody_else_can_exchange_a_part() {
                 }
                 accepted += 1;
                 place.unwrap().try_writing().unwrap();
-                let exchanged = as_other(|| {
-                    let mut parts = way.iter();
-                    parts.find(|part| fs::rename(part, part.with_extension("gone")).is_ok()).cloned()
-                });
-                assert_eq!(exchanged, None, "{steps:?}");
+                assert_eq!(exchange(&way), None, "{steps:?}");
                 let written = as_other(|| fs::OpenOptions::new().write(true).open(&path));
                 assert!(written.is_err(), "{steps:?}: written to");
             }

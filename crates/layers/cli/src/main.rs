@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     };
     result
         .unwrap_or_else(|failure: Failure| {
-            terminal::complain(&failure.message);
+            terminal::note(&failure.message);
             failure.exit
         })
         .into()

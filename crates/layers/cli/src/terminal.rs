@@ -16,8 +16,3 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "bakeoff layer: {text}");
 }
-
-/// Prints an error for the user.
-pub(crate) fn complain(text: &str) {
-    note(text);
-}

@@ -4,7 +4,7 @@
 //! itself, so that its opens are decided by any path: a hard link, another mount, a file handle.
 
 use crate::enforcer::Enforcer;
-use crate::error::EnforceError;
+use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::guard::Frozen;
 use crate::leases::Key;
@@ -17,28 +17,20 @@ use bakeoff_sys::fanotify::{Mark, set_answered};
 use bakeoff_sys::inode::{self, Facts, InodeKind, OpenPurpose};
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Puts the marks on a tree, and freezes it.
+/// Puts the marks on a tree, those that were removed too, and freezes it.
 ///
 /// # Errors
 /// The root cannot be marked: then nothing would be enforced.
-pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed, EnforceError> {
-    arm_with(enforcer, manifest, Mounts::Taken)
-}
-
-/// Restores all removed marks, and looks at the present content.
-///
-/// # Errors
-/// As [`arm`].
-pub(crate) fn arm_again(enforcer: &Enforcer) -> Result<Listed, EnforceError> {
-    arm_with(enforcer, enforcer.listed().manifest.clone(), Mounts::Known)
-}
-
-fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Result<Listed, EnforceError> {
+pub(crate) fn arm(
+    enforcer: &Enforcer,
+    manifest: Arc<Manifest>,
+    mounts: Mounts,
+) -> Result<Listed, EnforceError> {
     let tree = &enforcer.tree;
     let _alone = tree.alone();
     let mark_failed = |source| EnforceError::Mark { path: tree.path.clone(), source };
@@ -75,12 +67,15 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
 /// Set-user-id and set-group-id.
 const SET_ID: u16 = 0o6000;
 
-/// Walks a tree that is not frozen: marks directories that came since it was armed, and notes forbidden files.
+/// Walks the tree, as no event tells of what it finds. In one that is not frozen it marks directories that came since
+/// it was armed, and notes forbidden files. In one that is it looks whether everything still is.
 pub(crate) fn look_again(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
-    let frozen = enforcer.freezes() && !enforcer.can_change();
-    if frozen || enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
+    if enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
         return;
+    }
+    if enforcer.freezes() && !enforcer.can_change() {
+        return look_at_frozen(enforcer);
     }
     let dirs = arm_dirs(enforcer, Mounts::Known);
     enforcer.progress.done();
@@ -90,9 +85,31 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
     note_odd(enforcer, &enforcer.listed().manifest, &dirs.walked);
 }
 
+/// Finds what was made changeable by a program of root's that knows nothing of us. Until it is frozen again no verdict
+/// relies on that.
+fn look_at_frozen(enforcer: &Enforcer) {
+    let is_lost = |path: &&Path| {
+        let file = inode::open_below(&enforcer.tree.root, path, OpenPurpose::Knowing);
+        let facts = file.and_then(inode::facts).ok().filter(|facts| facts.changeable);
+        facts.is_some_and(|facts| enforcer.guard.forget(key(&facts)))
+    };
+    let listed = enforcer.listed();
+    let dirs = enforcer.tree.walk(&enforcer.settings.exclude, |_, _| true).dirs;
+    let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
+    let lost: Vec<&Path> = files.chain(dirs.iter().map(PathBuf::as_path)).filter(is_lost).collect();
+    let Some(first) = lost.first() else { return };
+    enforcer.gaps.set(Gap::NotFrozen, lost.len() as u64);
+    enforcer.void_all();
+    let first = escaped(&enforcer.tree.path.join(first));
+    enforcer.say(format!(
+        "somebody took the immutable attribute off {} files and directories, {first} first: looking at all again",
+        lost.len()
+    ));
+}
+
 /// Mounts that belong to the tree.
 #[derive(Clone, Copy)]
-enum Mounts {
+pub(crate) enum Mounts {
     /// The present mounts: the administrator asked to take the tree as it is.
     Taken,
     /// The earlier mounts. A mount put over the tree since is a gap, and stays one.
@@ -131,7 +148,7 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
             }
             known.insert(key(&facts));
             unmarked += u64::from(enforcer.group.add(Mark::Children, dir).is_err());
-            match freeze(enforcer, dir, key(&facts)) {
+            match enforcer.guard.freeze(dir, key(&facts)) {
                 Ok(frozen) => others += u64::from(frozen == Frozen::ByOthers),
                 Err(_) => unfrozen += 1,
             }
@@ -177,7 +194,7 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
             Some(real) => {
                 facts = regular(&real)?;
                 file = real;
-                let by = freeze(enforcer, &file, key(&facts));
+                let by = enforcer.guard.freeze(&file, key(&facts));
                 if matches!(by, Ok(Frozen::ByOthers)) {
                     enforcer.gaps.add(Gap::Immutable);
                 }
@@ -194,10 +211,6 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
         enforcer.gaps.add(Gap::NotFrozen);
     }
     Some(key(&facts))
-}
-
-fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<Frozen> {
-    if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(Frozen::Off) }
 }
 
 /// Removes the marks, and then makes everything changeable again: files put into the tree from now on open, and

@@ -10,10 +10,9 @@ use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::gap::Gap;
 use crate::judge::{self, FoundBy, Turn, Which};
-use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key};
-use crate::waiting::Hashed;
+use crate::waiting::{Hashed, Job};
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
@@ -162,7 +161,7 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
         let _ = set_answered(&*file);
     }
     if let Some(job) = later
-        && enforcer.queue.put(job).is_err()
+        && enforcer.later.0.try_send(job).is_err()
     {
         enforcer.counters.add(Count::Unchecked);
     }
@@ -230,8 +229,8 @@ fn settle(
 
 /// Loop that checks files which `log` mode has allowed, without end.
 pub(crate) fn look_afterwards(enforcer: &Enforcer) {
-    loop {
-        let Job { file, facts, index } = enforcer.queue.take();
+    let later = lock(&enforcer.later.1);
+    while let Ok(Job { file, facts, index }) = later.recv() {
         let listed = enforcer.listed();
         // It may have been checked for another open while it waited.
         let known = judge::remembered(enforcer, &listed, &facts, index);

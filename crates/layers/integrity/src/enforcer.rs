@@ -8,11 +8,10 @@ use crate::leases::{Key, Leases};
 use crate::orders::Orders;
 use crate::place;
 use crate::progress::Progress;
-use crate::queue::Queue;
 use crate::settings::EnforcementSettings;
 use crate::slots::Slots;
 use crate::tree::{Listed, Tree};
-use crate::waiting::Waiting;
+use crate::waiting::{Job, Waiting};
 use crate::written::WrittenFiles;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::check::Deviation;
@@ -24,6 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Instant, SystemTime};
 
@@ -58,7 +58,8 @@ pub(crate) struct Enforcer {
     pub(crate) waiting: Waiting,
     /// The turn to wait for an event.
     pub(crate) turn: Mutex<()>,
-    pub(crate) queue: Queue,
+    /// Files that `log` mode has allowed and checks afterwards.
+    pub(crate) later: (SyncSender<Job>, Mutex<Receiver<Job>>),
     pub(crate) orders: Orders,
     /// Process id of the worker, whose own opens need no decision.
     pub(crate) own: u32,
@@ -83,6 +84,9 @@ pub(crate) struct Enforcer {
     /// Messages for the main thread to print.
     notes: Mutex<Vec<String>>,
 }
+
+/// Limit on files that are checked later; each holds a descriptor.
+const MOST_LATER: usize = 128;
 
 /// Limit on waiting messages; more are dropped.
 const MAX_NOTES: usize = 100;
@@ -116,6 +120,7 @@ impl Enforcer {
         let spare = (limit / 4).clamp(SPARE_DESCRIPTORS.0, SPARE_DESCRIPTORS.1);
         let most = limit.saturating_sub(spare);
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
+        let (later, sooner) = sync_channel(MOST_LATER);
         Ok(Self {
             guard: Guard::new(settings.freeze && !read_only, adopt_since),
             // Without leases the number of verdicts is not bound by descriptors.
@@ -126,7 +131,7 @@ impl Enforcer {
             gaps: Gaps::default(),
             slots: Slots::new(deciders()),
             turn: Mutex::new(()),
-            queue: Queue::default(),
+            later: (later, Mutex::new(sooner)),
             orders: Orders::new().map_err(EnforceError::system("a pair of sockets"))?,
             own: std::process::id(),
             supervisor,

@@ -73,6 +73,11 @@ impl Guard {
         Ok(Frozen::ByUs)
     }
 
+    /// Forgets that an inode is frozen, as it is not any more; returns whether it was.
+    pub(crate) fn forget(&self, key: Key) -> bool {
+        self.frozen().remove(&key)
+    }
+
     /// Forgets what was frozen on this device: its file system is gone, and another may have its numbers.
     pub(crate) fn forget_device(&self, device: u64) {
         self.frozen().retain(|key| key.0 != device);
@@ -86,7 +91,7 @@ impl Guard {
 
     /// Makes it changeable again, if this guard froze it; returns whether it did.
     pub(crate) fn thaw(&self, file: impl AsFd, key: Key) -> bool {
-        let was = self.frozen().remove(&key);
+        let was = self.forget(key);
         if was {
             // A file that cannot be changed back stays immutable, and `thaw` names it.
             let _ = inode::set_immutable(file, false);

@@ -27,7 +27,6 @@ mod orders;
 mod place;
 mod preflight;
 mod progress;
-mod queue;
 mod reload;
 mod respond;
 mod rest;

@@ -3,13 +3,12 @@
 //! Runs on SIGHUP. With freezing, loading a newer manifest opens the tree for changes; SIGHUP with the same manifest
 //! again closes it.
 
-use crate::arming;
+use crate::arming::{self, Mounts};
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::EnforcementSettings;
-use crate::tree::Listed;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::load::{self, LoadError, TrustConditions};
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
@@ -70,7 +69,7 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
         enforcer.gaps.set(Gap::OpenForChanges, 1);
         arming::thaw(enforcer);
     }
-    let odd = take_rules(enforcer, arming::arm(enforcer, Arc::new(manifest)));
+    let odd = take_rules(enforcer, Arc::new(manifest), Mounts::Taken);
     enforcer.counters.add(Count::Reloads);
     let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
     format!("took version {version}{open}{odd}")
@@ -81,21 +80,21 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     enforcer.guard.switch(frozen);
-    let odd = take_rules(enforcer, arming::arm(enforcer, Arc::new(manifest)));
+    let odd = take_rules(enforcer, Arc::new(manifest), Mounts::Taken);
     enforcer.gaps.set(Gap::OpenForChanges, 0);
     format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
 }
 
 /// Restores all removed marks, and lets the kernel ask about everything again.
 pub(crate) fn rouse(enforcer: &Enforcer) {
-    take_rules(enforcer, arming::arm_again(enforcer));
+    take_rules(enforcer, enforcer.listed().manifest.clone(), Mounts::Known);
 }
 
 /// Sets the marks first, then the new rules, and then drops the old verdicts: at no time does a file open unchecked
 /// that the rules of that time would not allow. Returns a message about a file that must not be there. As a server
 /// relies on us now, it is a gap and not an error.
-fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> String {
-    match armed {
+fn take_rules(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> String {
+    match arming::arm(enforcer, manifest, mounts) {
         Ok(mut listed) => {
             enforcer.unasked.store(0, Ordering::Relaxed);
             let odd = listed.odd.take();

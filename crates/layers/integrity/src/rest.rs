@@ -2,8 +2,8 @@
 //! and nothing can be added, so that the marks of the directory and its files are removed; an open there costs as
 //! much as without enforcement.
 //!
-//! Cold. One event then goes unnoticed: a process with the right to do so takes the immutable attribute off. While a
-//! gap is open, and when the manifest is read again, all marks are there.
+//! Cold. One event then goes unnoticed for some seconds, until the next walk: a process with the right to do so takes the
+//! immutable attribute off. While a gap is open, and when the manifest is read again, all marks are there.
 
 use crate::enforcer::Enforcer;
 use crate::judge;

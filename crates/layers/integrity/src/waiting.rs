@@ -7,12 +7,13 @@
 use crate::leases::Key;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::fanotify::Open;
+use bakeoff_sys::inode::Facts;
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Identity of a file that has to be hashed. Opens of the same identity get the same answer.
@@ -23,6 +24,15 @@ pub(crate) struct Hashed {
     pub(crate) index: u32,
     /// Whether its inode alone says so.
     pub(crate) by_inode: bool,
+}
+
+/// A file that `log` mode has let open, to be checked later.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) file: Arc<OwnedFd>,
+    pub(crate) facts: Facts,
+    /// Its number in the manifest.
+    pub(crate) index: u32,
 }
 
 #[derive(Debug)]

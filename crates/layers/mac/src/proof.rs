@@ -27,24 +27,15 @@ named! {
     }
 }
 
-/// The same for a domain that refuses nothing. Calls that are not watched are a gap: `ioctl`, and those to other
-/// processes.
+/// Lines of a domain that refuses nothing. Calls that are not watched are a gap: `ioctl`, and those to other processes.
 pub fn permissive_lines(grant: &DomainGrant) -> String {
-    let pid = std::process::id();
-    let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
-    let DomainGrant { domain, digest, .. } = grant;
-    format!(
-        "degree none: {mode} refuses nothing\ngap-ioctl 1\ngap-processes 1\nmode {mode}\ndomain {domain}\n\
-         policy {digest}\npid {pid}\nbegan {began}\n",
-        mode = ConfinementMode::Permissive.name()
-    )
+    let mode = ConfinementMode::Permissive;
+    let degree = format!("degree none: {} refuses nothing\ngap-ioctl 1\ngap-processes 1\n", mode.name());
+    degree + &identity(mode, &grant.domain, &grant.digest)
 }
 
-/// Lines that do not change while the program runs. `pid` with its start time in ticks identifies the process for
-/// ever.
+/// Lines that do not change while the program runs.
 pub fn lines(mode: ConfinementMode, granted: &Granted) -> String {
-    let pid = std::process::id();
-    let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
     let mut text = format!("degree {}\n", granted.degree());
     for gap in &granted.gaps {
         let _ = writeln!(text, "gap-{} 1", gap.name());
@@ -52,15 +43,21 @@ pub fn lines(mode: ConfinementMode, granted: &Granted) -> String {
     for left_out in &granted.not_granted {
         let _ = writeln!(text, "not-granted {}: {}", left_out.what, left_out.why);
     }
-    let Granted { domain, digest, rules, directories, abi, .. } = granted;
+    let Granted { rules, directories, abi, .. } = granted;
     let layers = u8::from(abi.is_some());
-    let (abi, mode) = (abi.unwrap_or(0), mode.name());
-    let _ = writeln!(text, "abi {abi}\nmode {mode}\ndomain {domain}\npolicy {digest}");
     let _ = writeln!(
         text,
-        "rules {rules}\nhot-directories {directories}\nlayers {layers}\npid {pid}\nbegan {began}"
+        "abi {}\nrules {rules}\nhot-directories {directories}\nlayers {layers}",
+        abi.unwrap_or(0)
     );
-    text
+    text + &identity(mode, &granted.domain, &granted.digest)
+}
+
+/// `pid` with its start time in ticks identifies the process for ever.
+fn identity(mode: ConfinementMode, domain: &str, digest: &str) -> String {
+    let (mode, pid) = (mode.name(), std::process::id());
+    let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
+    format!("mode {mode}\ndomain {domain}\npolicy {digest}\npid {pid}\nbegan {began}\n")
 }
 
 /// The launcher's status file: it is there, and stays open.

@@ -116,7 +116,9 @@ impl Context<'_> {
             },
             ArmWhat::Calls(_) => has.start.wrap.as_ref().map_or(Ok(()), |argv| {
                 let mut known = filled_in(cell);
-                known.values.extend(["layers", "bakeoff"].map(|name| (name.to_owned(), String::new())));
+                known
+                    .values
+                    .extend(["outside", "layers", "bakeoff"].map(|name| (name.to_owned(), String::new())));
                 self.words_of(argv, &known)?;
                 self.program(argv, false)
             }),

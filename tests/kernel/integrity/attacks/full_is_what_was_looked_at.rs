@@ -1,6 +1,6 @@
 //! The degree is full only while the tree is what was signed, where it was signed, and nobody else can undo it.
 
-use crate::site::{EPERM, Guard, Mounted, Site, layers, may_run, open, python, wait_until};
+use crate::site::{EPERM, Guard, Mounted, Site, is_frozen, layers, may_run, open, python, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -50,6 +50,26 @@ fn an_enforcer_that_another_one_does_not_see_is_a_gap() {
     crate::site::kill(second.id(), "-TERM");
     second.wait().unwrap();
     assert_eq!((partial, full.as_str(), still), (true, "full", true));
+}
+
+#[test]
+fn what_somebody_makes_changeable_is_frozen_and_looked_at_again() {
+    if !may_run("what_somebody_makes_changeable_is_frozen_and_looked_at_again") {
+        return;
+    }
+    let site = Site::tampered(&[]);
+    let guard = site.enforce(&["--mode", "deny"]);
+    assert_eq!((guard.degree().as_str(), guard.number("unasked")), ("full", 3));
+    let own = "mount -t tmpfs none /run && exec \"$@\"";
+    let mut thaw = Command::new("unshare");
+    thaw.args(["-m", "sh", "-c", own, "sh", env!("CARGO_BIN_EXE_bakeoff-layers"), "integrity", "thaw"]);
+    assert!(thaw.arg(site.text("site")).status().unwrap().success());
+    site.write("a", "evil a");
+    site.write("new", "evil");
+    wait_until("a refusal", || ["a", "new"].iter().all(|name| open(&site.file(name)) == Err(EPERM)));
+    wait_until("frozen again", || is_frozen(&site.file("b")) && guard.degree() == "full");
+    assert!(is_frozen(&site.file("")) && site.said().contains("immutable attribute"), "{}", site.said());
+    assert_eq!(open(&site.file("b")).unwrap(), "good b");
 }
 
 #[test]

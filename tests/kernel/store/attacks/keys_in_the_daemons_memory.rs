@@ -4,7 +4,7 @@
 use crate::support::{Mount, Site, assert_done, can_mount, until};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use bakeoff_layers_base::name::EscapedName;
-use bakeoff_layers_base::release::{MeasuredState, Release, SealedFile, Secret};
+use bakeoff_layers_base::release::{MeasuredState, SealedFile, Secret};
 use memchr::memmem::Finder;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -62,7 +62,7 @@ impl<'a> CallsBench<'a> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Calls(calls) = &arm.what else { continue };
-            let dir = scratch.of_arm(&name, run.plan)?;
+            let dir = scratch.of_arm(&name, arm, run.plan)?;
             let logs = run.dir.path().join(LOGS).join(on_disk(&name));
             arms.push(Caller::new(&name, (calls, &arm.wraps), (dir, logs))?);
         }

@@ -39,27 +39,6 @@ pub enum MountEnd {
     Left,
 }
 
-impl From<Unmounted> for MountEnd {
-    fn from(taken: Unmounted) -> Self {
-        match taken {
-            Unmounted::Off => Self::Signal,
-            Unmounted::OutOfSight => Self::SignalBusy,
-            Unmounted::Left => Self::Left,
-        }
-    }
-}
-
-/// Result of unmounting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unmounted {
-    /// The mount is gone.
-    Off,
-    /// Files were open: the mount is detached, and the open files get ENOTCONN.
-    OutOfSight,
-    /// The dead mount is still there: the keeper, which alone may unmount, was gone.
-    Left,
-}
-
 /// A mount of ours; unmounts when dropped.
 #[derive(Debug)]
 pub struct Mounted {
@@ -81,15 +60,10 @@ impl Mounted {
     }
 
     /// Unmounts. If files are open the mount is only detached, and the result says so.
-    pub fn unmount(&mut self) -> Unmounted {
+    fn unmount(&mut self) -> MountEnd {
         self.gone = true;
         let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
-        busy.map_or(Unmounted::Left, |busy| if busy { Unmounted::OutOfSight } else { Unmounted::Off })
-    }
-
-    /// Whether somebody else unmounted.
-    pub fn is_gone(&mut self) {
-        self.gone = true;
+        busy.map_or(MountEnd::Left, |busy| if busy { MountEnd::SignalBusy } else { MountEnd::Signal })
     }
 }
 
@@ -165,10 +139,10 @@ pub fn wait(
         match events.recv_timeout(STATUS_DELAY) {
             Ok(MountEvent::Signal) => {
                 last();
-                return mount.unmount().into();
+                return mount.unmount();
             }
             Ok(MountEvent::Over) | Err(RecvTimeoutError::Disconnected) => {
-                mount.is_gone();
+                mount.gone = true;
                 return MountEnd::Unmounted;
             }
             Err(RecvTimeoutError::Timeout) => meanwhile(),

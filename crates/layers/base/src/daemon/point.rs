@@ -3,6 +3,7 @@
 //! Measured side, cold. Owns unmounting. The mount of a killed daemon is removed before a new one is made. Without
 //! root the kernel does not unmount; then fusermount3 does, which may.
 
+use crate::plain::guard_directory;
 use bakeoff_sys::inode::facts;
 use nix::errno::Errno;
 use nix::libc;
@@ -77,13 +78,11 @@ fn fusermount(at: &Path, how: &[&str]) -> bool {
 /// The mount point's full path, and whether a dead mount was removed from it.
 ///
 /// # Errors
-/// It is no directory, or a dead mount that we may not remove.
+/// It is no directory, somebody else could exchange it, or it is a dead mount that we may not remove.
 pub fn prepare(at: &Path) -> Result<(PathBuf, bool), PointError> {
     let unfit = |error| PointError::Unfit { path: at.to_owned(), error };
     let cleared = clear_dead(at)?;
-    if !fs::metadata(at).map_err(unfit)?.is_dir() {
-        return Err(unfit(io::ErrorKind::NotADirectory.into()));
-    }
+    guard_directory(at).map_err(unfit)?;
     Ok((at.canonicalize().map_err(unfit)?, cleared))
 }
 

@@ -6,12 +6,11 @@
 use super::seal::{self, Scan};
 use super::{Manifest, ManifestEntry};
 use crate::digest::Algorithm;
-use crate::{named, threads};
+use crate::{named, plain, threads};
 use bakeoff_sys::inode;
-use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -105,15 +104,18 @@ pub fn listed(manifest: &Manifest, root: &Path) -> Vec<FileFinding> {
 /// # Errors
 /// The file's fault.
 pub fn file(path: &Path, entry: &ManifestEntry<'_>, algorithm: Algorithm) -> Result<(), Deviation> {
-    // Without O_NONBLOCK a FIFO in the file's place would block us.
-    let flags = libc_flags();
-    let opened = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file: File = opened.map_err(|error| match error.kind() {
+    let file = plain::open_in_tree(path, libc::O_NOFOLLOW).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Deviation::Missing,
-        _ if path.is_symlink() => Deviation::NotAFile,
+        kind if kind == io::ErrorKind::InvalidInput || path.is_symlink() => Deviation::NotAFile,
         _ => Deviation::Unreadable,
     })?;
-    about(&file.metadata().map_err(|_| Deviation::Unreadable)?, entry)?;
+    let about = file.metadata().map_err(|_| Deviation::Unreadable)?;
+    if about.len() != entry.size_bytes {
+        return Err(Deviation::Size);
+    }
+    if about.permissions().mode() & 0o7777 != u32::from(entry.mode) {
+        return Err(Deviation::Mode);
+    }
     more_rights(&file)?;
     let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Deviation::Unreadable)?;
     match (read_bytes == entry.size_bytes, digest == entry.digest) {
@@ -135,25 +137,6 @@ pub fn more_rights(file: impl AsFd) -> Result<(), Deviation> {
     };
     refused(inode::has_capabilities(&file), Deviation::Capabilities)?;
     refused(inode::has_access_list(&file), Deviation::AccessList)
-}
-
-/// Faults that the metadata alone shows.
-fn about(metadata: &Metadata, entry: &ManifestEntry<'_>) -> Result<(), Deviation> {
-    if !metadata.is_file() {
-        return Err(Deviation::NotAFile);
-    }
-    if metadata.len() != entry.size_bytes {
-        return Err(Deviation::Size);
-    }
-    if metadata.permissions().mode() & 0o7777 != u32::from(entry.mode) {
-        return Err(Deviation::Mode);
-    }
-    Ok(())
-}
-
-/// `O_NOFOLLOW | O_NONBLOCK`.
-const fn libc_flags() -> i32 {
-    libc::O_NOFOLLOW | libc::O_NONBLOCK
 }
 
 /// Difference between two manifests.

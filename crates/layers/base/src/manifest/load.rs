@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 /// Size limit of a signature file; minisign's have about 300 bytes.
 const MAX_SIGNATURE_BYTES: u64 = 8 * 1024;
 
+/// Size limit of a manifest, some four million files: it is read before its signature is verified, and anybody may have
+/// written it.
+const MAX_BYTES: u64 = 512 << 20;
+
 /// Conditions for accepting a manifest.
 #[derive(Clone, Debug)]
 pub struct TrustConditions<'a> {
@@ -68,7 +72,7 @@ pub fn load(path: &Path, trust: &TrustConditions<'_>) -> Result<Manifest, LoadEr
         error => error,
     };
     let signature = read(&beside, MAX_SIGNATURE_BYTES).map_err(missing)?;
-    let bytes = read(path, u64::from(u32::MAX)).map_err(missing)?;
+    let bytes = read(path, MAX_BYTES).map_err(missing)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
     let signature =
         String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;

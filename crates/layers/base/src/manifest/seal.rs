@@ -12,10 +12,10 @@ use crate::key::{KeyError, SecretKey};
 use crate::name::EscapedName;
 use crate::plain::{self, FileAudience, FileLocation, PathError};
 use crate::threads;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -101,18 +101,14 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, ManifestSealError> 
         for entry in std::fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
-            let Some(name) = name.to_str() else {
-                return Err(ManifestSealError::Odd { path: entry.path(), what: "a name that is not UTF-8" });
-            };
+            let odd = |what| Err(ManifestSealError::Odd { path: entry.path(), what });
+            let Some(name) = name.to_str() else { return odd("a name that is not UTF-8") };
             let below = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
             if is_below_any(&below, exclude) {
                 continue;
             }
             if name.chars().any(|c| c.is_ascii_control()) {
-                return Err(ManifestSealError::Odd {
-                    path: entry.path(),
-                    what: "a name with a control character",
-                });
+                return odd("a name with a control character");
             }
             let kind = entry.file_type().map_err(failed)?;
             match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
@@ -120,14 +116,9 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, ManifestSealError> 
                 (_, true, _) => found.files.push(below),
                 (.., true) => match odd_link(root, &entry.path()) {
                     None => found.links.push(below),
-                    Some(what) => return Err(ManifestSealError::Odd { path: entry.path(), what }),
+                    Some(what) => return odd(what),
                 },
-                _ => {
-                    return Err(ManifestSealError::Odd {
-                        path: entry.path(),
-                        what: "neither a file nor a directory",
-                    });
-                }
+                _ => return odd("neither a file nor a directory"),
             }
         }
         found.dirs.push(dir);
@@ -284,13 +275,11 @@ fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<F
 
 fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, ManifestSealError> {
     let failed = |source| ManifestSealError::Read { path: path.to_owned(), source };
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    let file: File = file.map_err(failed)?;
+    let file = plain::open_in_tree(path, libc::O_NOFOLLOW).map_err(failed)?;
     let before = file.metadata().map_err(failed)?;
     let (digest, size_bytes) = algorithm.digest_reader(&file).map_err(failed)?;
     let after = file.metadata().map_err(failed)?;
-    if stamp(&before) != stamp(&after) || size_bytes != after.len() || !after.is_file() {
+    if stamp(&before) != stamp(&after) || size_bytes != after.len() {
         return Err(ManifestSealError::Changed(path.to_owned()));
     }
     if bakeoff_sys::inode::has_capabilities(&file).map_err(failed)? {

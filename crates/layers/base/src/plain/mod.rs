@@ -39,6 +39,17 @@ pub fn resolved(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| beside())
 }
 
+/// Checks that nobody else can exchange a directory.
+///
+/// # Errors
+/// There is no such directory, or somebody else could exchange it or a part of its path.
+pub fn guard_directory(path: &Path) -> io::Result<()> {
+    match FileLocation::followed(path) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
+        other => other.and(Err(io::ErrorKind::NotADirectory.into())),
+    }
+}
+
 /// Location of a file that need not exist: its directory, opened, and its name there.
 #[derive(Debug)]
 pub struct FileLocation {
@@ -372,9 +383,12 @@ pub fn open_in_tree(path: &Path, flags: i32) -> io::Result<File> {
 /// # Errors
 /// The I/O error; or it is larger.
 pub fn read_at_most(file: &File, most_bytes: u64) -> io::Result<Vec<u8>> {
-    // Allocated by its size: a large manifest is not copied from buffer to buffer.
-    let expected = usize::try_from(file.metadata()?.len().min(most_bytes)).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(expected.saturating_add(1));
+    // Its size is looked at first, and allocated: a large manifest is not copied from buffer to buffer.
+    let expected = file.metadata()?.len();
+    if expected > most_bytes {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0).saturating_add(1));
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most_bytes {
         true => Err(io::ErrorKind::FileTooLarge.into()),

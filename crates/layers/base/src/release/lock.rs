@@ -1,9 +1,9 @@
 //! Lock of a sealed key, and the answer of the mounts that obey it.
 //!
-//! Measured side, cold. Owns two files beside the sealed key: `NAME.locked`, whose mere presence refuses, and
-//! `NAME.mounted`, which every mount holds a shared lock on (`flock`) until it has dropped the store's keys. So a lock
-//! is answered when nobody holds that file: a daemon that was stopped or does not look holds it still, and one that
-//! was killed does not. Only its owner can open it.
+//! Measured side, cold. Owns the file `NAME.locked` beside the sealed key, whose mere presence refuses. Every mount holds
+//! a shared lock (`flock`) on the sealed key until it has dropped the store's keys, so a lock is answered when nobody
+//! holds that: a daemon that was stopped or does not look holds it still, and one that was killed does not. Only its
+//! owner can open it.
 
 use super::ReleaseRefusal;
 use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
@@ -25,7 +25,6 @@ pub struct StoreLock {
     sealed: PathBuf,
     key: FileLocation,
     lock: FileLocation,
-    mounted: FileLocation,
 }
 
 /// Hold of a mount on the store: given up once the keys are dropped.
@@ -38,12 +37,8 @@ impl StoreLock {
     /// # Errors
     /// There is no such directory, or somebody else could exchange it.
     pub fn of(sealed: &Path) -> Result<Self, ReleaseRefusal> {
-        let open = || {
-            let key = FileLocation::followed(sealed)?;
-            Ok((key.beside(".locked")?, key.beside(".mounted")?, key))
-        };
-        let (lock, mounted, key) = open().map_err(failed(sealed))?;
-        Ok(Self { sealed: sealed.to_owned(), key, lock, mounted })
+        let key = FileLocation::followed(sealed).map_err(failed(sealed))?;
+        Ok(Self { sealed: sealed.to_owned(), lock: key.beside(".locked").map_err(failed(sealed))?, key })
     }
 
     /// Locks, without the secret.
@@ -101,13 +96,7 @@ impl StoreLock {
     /// # Errors
     /// It is locked already; or the file cannot be kept.
     pub fn hold(&self) -> Result<StoreHold, ReleaseRefusal> {
-        let file = match self.mounted.keep(false, 0o600) {
-            // The key itself, which cannot be exchanged there.
-            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                self.key.open(FileOwner::Trusted)
-            }
-            file => file,
-        };
+        let file = self.key.open(FileOwner::Trusted);
         let hold = file.and_then(|file| file.lock_shared().map(|()| StoreHold(file)));
         let hold = hold.map_err(failed(&self.sealed))?;
         // Only now: a lock that is written after this look finds the hold.
@@ -119,7 +108,11 @@ impl StoreLock {
     /// # Errors
     /// That cannot be determined.
     pub fn is_let_go(&self) -> io::Result<bool> {
-        Ok(is_free(&self.mounted)? && is_free(&self.key)?)
+        match self.key.open(FileOwner::Trusted)?.try_lock() {
+            Err(TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Ok(()) => Ok(true),
+        }
     }
 
     /// Waits until no mount holds the store, for [`ANSWER`] at most.
@@ -135,15 +128,6 @@ impl StoreLock {
             std::thread::sleep(LOOK);
         }
         Ok(())
-    }
-}
-
-fn is_free(file: &FileLocation) -> io::Result<bool> {
-    match file.open(FileOwner::Trusted).map(|file| file.try_lock()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) | Ok(Err(TryLockError::Error(error))) => Err(error),
-        Ok(Err(TryLockError::WouldBlock)) => Ok(false),
-        Ok(Ok(())) => Ok(true),
     }
 }
 

@@ -1,13 +1,11 @@
 //! Key release: a store's key is given out only to a machine in the state that its owner demands.
 //!
-//! Measured side, cold: once when a store is mounted. Owns the trait for every place that can keep a key
-//! (`tests/release` is its contract), the words of its refusals, and the only place there is today: a file, wrapped
-//! under a passphrase or a key file ([`SealedFile`]). [`measure`] finds the state of the machine.
+//! Measured side, cold: once when a store is mounted. Owns the words of its refusals, and the place that keeps the key: a
+//! file, wrapped under a passphrase or a key file ([`SealedFile`]). [`measure`] finds the state of the machine.
 //!
 //! A sealed file protects a stolen disk: without the passphrase or key file it yields nothing. An honest machine also
 //! notices a changed set of programs or an older manifest before the key is out. It cannot keep root, who can restore
-//! all the files, from undoing a lock or a counter. A chip that counts and measures by itself can; it would be one
-//! more implementation of this trait.
+//! all the files, from undoing a lock or a counter; a chip that counts and measures by itself could.
 
 mod lock;
 mod measure;
@@ -123,48 +121,6 @@ named! {
     }
 }
 
-/// A place that keeps a store key and gives it out only in the right state.
-pub trait Release {
-    /// Keeps a key under a policy; replaces the previous one.
-    ///
-    /// # Errors
-    /// It cannot be kept.
-    fn keep(&mut self, key: &StoreKey, policy: ReleasePolicy) -> Result<(), ReleaseRefusal>;
-
-    /// Gives out the key of this vault if the secret is right, nothing is locked and the state satisfies the policy.
-    /// The version of a measured state counts from then on as the newest: no other manifest ever raises it.
-    ///
-    /// # Errors
-    /// The first condition that fails.
-    fn release(&mut self, vault: &EscapedName, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal>;
-
-    /// Notes that this number was seen; it must not be lower than any before.
-    ///
-    /// # Errors
-    /// [`ReleaseRefusal::RolledBack`], and nothing is noted.
-    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), ReleaseRefusal>;
-
-    /// The highest number seen.
-    ///
-    /// # Errors
-    /// The number is lost or was changed.
-    fn newest(&mut self, counter: Counter) -> Result<u64, ReleaseRefusal>;
-
-    /// Locks: no key is given out until it is unlocked. Needs no secret.
-    ///
-    /// # Errors
-    /// The lock cannot be recorded.
-    fn lock(&mut self, reason: &str) -> Result<(), ReleaseRefusal>;
-
-    /// Ends a lock; needs the secret. A key that is bound to an admin needs the admin, too: the secret may lie on the
-    /// locked machine, so that it mounts without a person. `admin` is a public key whose secret half the caller was
-    /// shown.
-    ///
-    /// # Errors
-    /// The secret or the admin is not the right one.
-    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal>;
-}
-
 /// Reasons for not giving out, or not keeping, a key.
 #[derive(Debug, Error)]
 pub enum ReleaseRefusal {
@@ -241,7 +197,7 @@ pub enum ReleaseRefusal {
     NothingToLock(PathBuf),
     /// A mount has not answered a lock.
     #[error(
-        "{} is locked, and its key is given out no more; but a mount of it has not dropped its keys within 1 s: its files are still open. End that process (fuser -v {}.mounted)",
+        "{} is locked, and its key is given out no more; but a mount of it has not dropped its keys within 1 s: its files are still open. End that process (fuser -v {})",
         .0.display(), .0.display()
     )]
     StillMounted(PathBuf),

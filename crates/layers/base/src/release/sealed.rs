@@ -6,7 +6,7 @@
 use super::lock::StoreLock;
 use super::secret::{KEY_FILE, PASSPHRASE, Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
-use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
+use super::{AdminKey, Counter, MeasuredState, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
 use crate::name::EscapedName;
 use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError, beside};
@@ -38,14 +38,9 @@ struct Wrap {
 }
 
 impl SealedFile {
-    /// The sealed key in this file, which need not be there before [`Release::keep`].
+    /// The sealed key in this file, which need not be there before [`keep`](Self::keep).
     pub fn new(path: &Path, secret: Secret) -> Self {
         Self { path: path.to_owned(), secret, wrapping: None }
-    }
-
-    /// Whether the sealed key exists.
-    pub fn exists(path: &Path) -> bool {
-        path.exists()
     }
 
     /// The policy as it stands in the file; authenticated only by a release.
@@ -126,10 +121,12 @@ impl SealedFile {
         let check = hmac::sign(&key, lines.as_bytes());
         write_whole(&self.path, MEMORY, &format!("{lines}check {}\n", to_hex(check.as_ref())))
     }
-}
 
-impl Release for SealedFile {
-    fn keep(&mut self, key: &StoreKey, policy: ReleasePolicy) -> Result<(), ReleaseRefusal> {
+    /// Keeps a key under a policy; replaces the previous one.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub fn keep(&mut self, key: &StoreKey, policy: ReleasePolicy) -> Result<(), ReleaseRefusal> {
         let mut head = WrapHead {
             stretch: matches!(self.secret, Secret::Passphrase(_)).then_some(Stretch::USUAL),
             salt: random()?,
@@ -154,7 +151,16 @@ impl Release for SealedFile {
         self.write_memory(Memory { manifest: least_version(&head.policy), vault: 0 })
     }
 
-    fn release(&mut self, vault: &EscapedName, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal> {
+    /// Gives out the key of this vault if the secret is right, nothing is locked and the state satisfies the policy.
+    /// The version of a measured state counts from then on as the newest: no other manifest ever raises it.
+    ///
+    /// # Errors
+    /// The first condition that fails.
+    pub fn release(
+        &mut self,
+        vault: &EscapedName,
+        state: &MeasuredState,
+    ) -> Result<StoreKey, ReleaseRefusal> {
         self.refuse_locked()?;
         let (key, policy) = self.open_wrap()?;
         let version = judge(&policy, vault, state)?;
@@ -165,7 +171,11 @@ impl Release for SealedFile {
         Ok(key)
     }
 
-    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), ReleaseRefusal> {
+    /// Notes that this number was seen; it must not be lower than any before.
+    ///
+    /// # Errors
+    /// [`ReleaseRefusal::RolledBack`], and nothing is noted.
+    pub fn advance(&mut self, counter: Counter, to: u64) -> Result<(), ReleaseRefusal> {
         let mut memory = self.read_memory()?;
         let newest = match counter {
             Counter::Manifest => &mut memory.manifest,
@@ -181,7 +191,11 @@ impl Release for SealedFile {
         self.write_memory(memory)
     }
 
-    fn newest(&mut self, counter: Counter) -> Result<u64, ReleaseRefusal> {
+    /// The highest number seen.
+    ///
+    /// # Errors
+    /// The number is lost or was changed.
+    pub fn newest(&mut self, counter: Counter) -> Result<u64, ReleaseRefusal> {
         let memory = self.read_memory()?;
         Ok(match counter {
             Counter::Manifest => memory.manifest,
@@ -189,11 +203,13 @@ impl Release for SealedFile {
         })
     }
 
-    fn lock(&mut self, reason: &str) -> Result<(), ReleaseRefusal> {
-        StoreLock::of(&self.path)?.lock(reason)
-    }
-
-    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal> {
+    /// Ends a lock; needs the secret. A key that is bound to an admin needs the admin, too: the secret may lie on the
+    /// locked machine, so that it mounts without a person. `admin` is a public key whose secret half the caller was
+    /// shown.
+    ///
+    /// # Errors
+    /// The secret or the admin is not the right one.
+    pub fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal> {
         let (_, policy) = self.open_wrap()?;
         if policy.manifest.as_ref().is_some_and(|wanted| Some(&wanted.admin) != admin) {
             return Err(ReleaseRefusal::NotTheAdmin);

@@ -13,10 +13,10 @@ use std::process::Command;
 /// Warnings about a mount that is ready.
 pub(super) fn warn(ready: MountFacts) {
     if ready.cleared {
-        terminal::complain("a mount whose daemon was dead was taken away first");
+        terminal::note("a mount whose daemon was dead was taken away first");
     }
     if ready.read_ahead_kib.is_none() {
-        terminal::complain("the kernel reads ahead 128 KiB only: raising it needs root");
+        terminal::note("the kernel reads ahead 128 KiB only: raising it needs root");
     }
 }
 
@@ -24,16 +24,14 @@ pub(super) fn warn(ready: MountFacts) {
 pub(super) fn ended(end: MountEnd, at: &Path) -> Result<Exit, Failure> {
     match end {
         MountEnd::Signal => {}
-        MountEnd::SignalBusy => {
-            terminal::complain("files were open: whoever has one gets ENOTCONN from now on")
-        }
+        MountEnd::SignalBusy => terminal::note("files were open: whoever has one gets ENOTCONN from now on"),
         MountEnd::Left => {
             return Err(Failure::failed(format!(
                 "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
                 at.display()
             )));
         }
-        MountEnd::Unmounted => terminal::complain("somebody else unmounted it"),
+        MountEnd::Unmounted => terminal::note("somebody else unmounted it"),
     }
     Ok(Exit::Done)
 }

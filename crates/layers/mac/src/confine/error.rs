@@ -90,6 +90,6 @@ pub enum ConfineError {
         #[source]
         why: io::Error,
         /// Advice on what to check.
-        hint: &'static str,
+        hint: String,
     },
 }

@@ -34,6 +34,7 @@ use canary::Canary;
 use rights::Kernel;
 use rules::Rules;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -131,7 +132,9 @@ impl<'a> Prepared<'a> {
             granted.not_granted.clone_from(&rules.not_granted);
             canary = Canary::plant(grant, !granted.gaps.contains(&Gap::NoTcp));
             granted.gaps.extend((!granted.not_granted.is_empty()).then_some(Gap::NotGranted));
-            let own = own.iter().any(|file| grant.may_change(&resolved(file)));
+            // A file with several names may be changed by another one.
+            let others = |file: &Path| file.metadata().is_ok_and(|about| about.nlink() > 1);
+            let own = own.iter().any(|file| others(file) || grant.may_change(&resolved(file)));
             granted.gaps.extend(own.then_some(Gap::OwnFiles));
             granted.gaps.extend(canary.is_untried().then_some(Gap::NoCanary));
         }
@@ -184,20 +187,20 @@ impl Confined {
         self.refused
     }
 
-    /// Becomes the program; returns only when that failed.
-    pub fn execute(self, command: &mut Command) -> ConfineError {
+    /// Becomes the program; returns only when that failed. `refused` is the policy's reason against it, if there is one.
+    pub fn execute(self, command: &mut Command, refused: Option<String>) -> ConfineError {
         let why = command.exec();
         let program = command.get_program().to_string_lossy().into_owned();
-        ConfineError::Execute { program, domain: self.domain, hint: hint(&why), why }
+        ConfineError::Execute { program, domain: self.domain, hint: hint(&why, refused), why }
     }
 }
 
-fn hint(why: &io::Error) -> &'static str {
-    match why.raw_os_error() {
-        Some(libc::EACCES) => {
-            "; the domain needs `read exec` on it and on its interpreter or loader: `bakeoff layer mac explain` tells"
-        }
-        Some(libc::ENOENT) => "; neither the program nor its interpreter may be missing",
-        _ => "",
+fn hint(why: &io::Error, refused: Option<String>) -> String {
+    const NEEDED: &str = "; `read exec` is needed on it and on its interpreter or loader";
+    match (why.raw_os_error(), refused) {
+        (Some(libc::EACCES), Some(refused)) => format!("{NEEDED}: {refused}"),
+        (Some(libc::EACCES), None) => NEEDED.to_owned(),
+        (Some(libc::ENOENT), _) => "; neither the program nor its interpreter may be missing".to_owned(),
+        _ => String::new(),
     }
 }

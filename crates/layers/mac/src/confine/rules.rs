@@ -44,7 +44,9 @@ impl Rules {
     pub(super) fn of(grant: &DomainGrant, kernel: Kernel) -> Result<Self, ConfineError> {
         let ruleset = created(kernel).map_err(|error| ConfineError::Rules { why: error.to_string() })?;
         let mut rules = Self { kernel, ruleset, rules: 0, directories: 0, not_granted: Vec::new() };
-        for file in &grant.files {
+        // What has another path by a mount has its rule already.
+        let is_own = |file: &&FileGrant| grant.typed(&file.path).is_some_and(|typed| typed.path == file.path);
+        for file in grant.files.iter().filter(is_own) {
             rules.file(file, grant)?;
         }
         if !kernel.ports().is_empty() {

@@ -6,6 +6,7 @@
 
 use super::access::LoggedAccess;
 use super::record::{AuditRecord, RecordContent};
+use bakeoff_sys::process::stat;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub enum DomainEvent {
         /// The missing rights, all at once.
         wanted: Vec<LoggedAccess>,
     },
-    /// A process was refused a call and was gone before its domain could be looked up.
+    /// A process was refused a call that may be of a domain: it is gone, or an orphan that began after ours.
     Unclaimed,
     /// Somebody has changed the audit's settings.
     Changed,
@@ -58,6 +59,8 @@ pub struct Gather {
     pending: VecDeque<Pending>,
     /// A domain of ours has gone.
     gone: bool,
+    /// When the launcher began, or else this process, in clock ticks.
+    began: u64,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +80,7 @@ type Call = (u32, PathBuf, u32);
 enum Kin {
     Ours,
     Others,
-    /// The process is gone.
+    /// It may be ours: it is gone, or the process that began it is.
     Unknown,
 }
 
@@ -89,7 +92,9 @@ impl Gather {
             Whose::Any => HashSet::new(),
         };
         let (domains, pending) = (BTreeMap::new(), VecDeque::new());
-        Self { whose, own: own.to_owned(), domains, members, pending, gone: false }
+        let first = members.iter().next().copied().unwrap_or_else(std::process::id);
+        let began = stat(first).map_or(u64::MAX, |stat| stat.start_ticks);
+        Self { whose, own: own.to_owned(), domains, members, pending, gone: false, began }
     }
 
     /// Whether a domain of ours is known and alive.
@@ -213,23 +218,20 @@ impl Gather {
 
     /// Whether a process is one of ours: seccomp's records name no domain, so its parents have to tell.
     fn kin(&mut self, pid: u32, parent: Option<u32>) -> Kin {
-        let above = |pid| bakeoff_sys::process::stat(pid).ok().map(|stat| stat.parent);
+        let above = |pid| stat(pid).ok().map(|stat| stat.parent);
         // It may be gone by now, but the record has its parent.
-        let first = parent.or_else(|| above(pid));
-        let mut line = std::iter::once(pid).chain(std::iter::successors(first, |pid| above(*pid)));
-        let member = line
-            .by_ref()
-            .take(MOST_PARENTS)
-            .take_while(|pid| *pid > 1)
-            .any(|pid| self.members.contains(&pid));
-        match (member, first) {
-            (true, _) => {
-                self.remember(pid);
-                Kin::Ours
-            }
-            (false, Some(_)) => Kin::Others,
-            (false, None) => Kin::Unknown,
+        let Some(first) = parent.or_else(|| above(pid)) else { return Kin::Unknown };
+        let line = std::iter::once(pid).chain(std::iter::successors(Some(first), |pid| above(*pid)));
+        let line: Vec<u32> = line.take(MOST_PARENTS).take_while(|pid| *pid > 1).collect();
+        if line.iter().any(|pid| self.members.contains(pid)) {
+            self.remember(pid);
+            return Kin::Ours;
         }
+        // A launcher's reader is an orphan itself, so that whoever adopted it adopts those of the domain.
+        let adopter = if self.whose == Whose::Any { 1 } else { std::os::unix::process::parent_id() };
+        let may_be =
+            |pid: &u32| stat(*pid).is_ok_and(|is| is.parent == adopter && is.start_ticks >= self.began);
+        if line.iter().any(may_be) { Kin::Unknown } else { Kin::Others }
     }
 }
 

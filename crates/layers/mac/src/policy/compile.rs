@@ -17,6 +17,8 @@ struct Typed {
     path: TypePath,
     kind: ObjectKind,
     hot: bool,
+    /// Other paths of the same files, by mounts: a rule is of files, whatever the path.
+    others: Vec<PathBuf>,
 }
 
 /// Grants of all domains of a file. The caller fills in `policy` and `digest`.
@@ -59,7 +61,7 @@ fn typed(types: &[Type], look: &dyn Fn(&Path) -> PathState, faults: &mut Faults)
     let mut found: BTreeMap<PathBuf, Typed> = BTreeMap::new();
     for (of, (written, line)) in types.iter().flat_map(|of| of.paths.iter().map(move |path| (of, path))) {
         let (written, line) = (Path::new(written), *line);
-        let PathState { path, kind } = look(written);
+        let PathState { path, kind, others } = look(written);
         match kind {
             ObjectKind::OfEachProcess => {
                 let help = "is another file for each process, and a rule is of one file; name /proc, or leave it out";
@@ -86,7 +88,7 @@ fn typed(types: &[Type], look: &dyn Fn(&Path) -> PathState, faults: &mut Faults)
             None => {
                 let there = kind != ObjectKind::Nothing;
                 let typed = TypePath { path: path.clone(), label, line, there };
-                found.insert(path, Typed { path: typed, kind, hot: of.hot });
+                found.insert(path, Typed { path: typed, kind, hot: of.hot, others });
             }
         }
     }
@@ -104,15 +106,19 @@ fn both(written: &Path, path: &Path) -> String {
 
 fn grant(domain: &Domain, typed: &[Typed]) -> DomainGrant {
     let allowed = |label: &str| domain.allow.iter().find(|allow| allow.label == label);
-    let files = typed.iter().filter_map(|typed| {
-        let TypePath { path, label, .. } = &typed.path;
-        let allow = allowed(label)?;
-        let (path, label) = (path.clone(), label.clone());
-        Some(FileGrant { path, accesses: allow.accesses, hot: typed.hot, label, line: allow.line })
-    });
+    let mut files = BTreeMap::<PathBuf, FileGrant>::new();
+    let own = typed.iter().map(|typed| (&typed.path.path, typed));
+    let others = typed.iter().flat_map(|typed| typed.others.iter().map(move |path| (path, typed)));
+    for (path, typed) in own.chain(others) {
+        let Some(allow) = allowed(&typed.path.label) else { continue };
+        let (label, accesses, line) = (typed.path.label.clone(), allow.accesses, allow.line);
+        let new = || FileGrant { path: path.clone(), accesses, hot: typed.hot, label, line };
+        let file = files.entry(path.clone()).or_insert_with(new);
+        file.accesses = file.accesses.with(accesses);
+    }
     DomainGrant {
         domain: domain.name.clone(),
-        files: files.collect(),
+        files: files.into_values().collect(),
         listen: domain.listen.ports.clone(),
         connect: domain.connect.ports.clone(),
         attributes: domain.attributes,
@@ -179,13 +185,16 @@ fn nested(domain: &Domain, grant: &DomainGrant, faults: &mut Faults) {
         let more = effective.without(allow.map_or(Accesses::NONE, |allow| allow.accesses));
         let mut around = grant.rules(&typed.path).filter(|rule| rule.label != typed.label);
         let Some(outer) = around.find(|rule| !rule.accesses.common(more).is_none()) else { continue };
+        let (path, label) = (Name(&outer.path), &outer.label);
+        let place = match grant.typed(&outer.path) {
+            Some(typed) if typed.label == *label => format!("it lies inside {path} (type {label})"),
+            _ => format!("a mount shows {path} in type {label}"),
+        };
         let sentence = format!(
-            "domain {} would also get `{more}` on {} (type {label}): it lies inside {} (type {}), and Landlock adds up \
-             what is granted around. Write {label} = \"{effective}\" if that is meant, or move it out",
+            "domain {} would also get `{more}` on {} (type {label}): {place}, and Landlock adds up what is granted \
+             around. Write {label} = \"{effective}\" if that is meant, or move it out",
             domain.name,
             Name(&typed.path),
-            Name(&outer.path),
-            outer.label,
             label = typed.label,
         );
         faults.add(allow.map_or(outer.line, |allow| allow.line), PolicyFaultKind::Nested, sentence);
@@ -195,15 +204,18 @@ fn nested(domain: &Domain, grant: &DomainGrant, faults: &mut Faults) {
 /// Checks an assertion against the grant of each domain.
 fn broken(never: &Never, grants: &[DomainGrant], faults: &mut Faults) {
     for grant in grants.iter().filter(|grant| never.domain == "*" || never.domain == grant.domain) {
-        for typed in grant.types.iter().filter(|typed| typed.label == never.label) {
-            let gets = grant.effective(&typed.path).common(never.accesses);
-            let rule = grant.rules(&typed.path).find(|rule| !rule.accesses.common(gets).is_none());
+        let paths =
+            grant.types.iter().map(|typed| &typed.path).chain(grant.files.iter().map(|file| &file.path));
+        let of_type = |path: &&PathBuf| grant.typed(path).is_some_and(|typed| typed.label == never.label);
+        for path in paths.filter(of_type).collect::<BTreeSet<_>>() {
+            let gets = grant.effective(path).common(never.accesses);
+            let rule = grant.rules(path).find(|rule| !rule.accesses.common(gets).is_none());
             let Some(FileGrant { line, .. }) = rule else { continue };
             let sentence = format!(
                 "this must never be, and domain {} gets `{gets}` on {} (type {}) by line {line}: mend one of the two",
                 grant.domain,
-                Name(&typed.path),
-                typed.label,
+                Name(path),
+                never.label,
             );
             faults.add(never.line, PolicyFaultKind::Broken, sentence);
         }

@@ -2,6 +2,7 @@
 //!
 //! Measured side, cold. Reads only; changes nothing.
 
+use bakeoff_sys::mount::{Mount, elsewhere};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,8 @@ pub struct PathState {
     pub path: PathBuf,
     /// Kind of the object.
     pub kind: ObjectKind,
+    /// Other paths of the same files, by mounts.
+    pub others: Vec<PathBuf>,
 }
 
 /// Kinds of objects at a path.
@@ -29,16 +32,17 @@ pub enum ObjectKind {
     OfEachProcess,
 }
 
-/// Looks at an absolute path on this machine.
-pub fn see(path: &Path) -> PathState {
+/// Looks at an absolute path on this machine, with these mounts.
+pub fn see(path: &Path, mounts: &[Mount]) -> PathState {
     let own = PathBuf::from("/proc").join(std::process::id().to_string());
-    match path.canonicalize() {
-        Ok(path) if path.starts_with(own) => PathState { path, kind: ObjectKind::OfEachProcess },
-        Ok(path) if path.is_dir() => PathState { path, kind: ObjectKind::Directory },
-        Ok(path) if is_disk(&path) => PathState { path, kind: ObjectKind::Disk },
-        Ok(path) => PathState { path, kind: ObjectKind::File },
-        Err(_) => PathState { path: as_far_as_it_goes(path), kind: ObjectKind::Nothing },
-    }
+    let (path, kind) = match path.canonicalize() {
+        Ok(path) if path.starts_with(own) => (path, ObjectKind::OfEachProcess),
+        Ok(path) if path.is_dir() => (path, ObjectKind::Directory),
+        Ok(path) if is_disk(&path) => (path, ObjectKind::Disk),
+        Ok(path) => (path, ObjectKind::File),
+        Err(_) => (as_far_as_it_goes(path), ObjectKind::Nothing),
+    };
+    PathState { others: elsewhere(mounts, &path), path, kind }
 }
 
 fn is_disk(path: &Path) -> bool {

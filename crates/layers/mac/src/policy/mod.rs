@@ -19,6 +19,7 @@ use crate::grant::DomainGrant;
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::fault::FaultLines;
 use bakeoff_layers_base::plain::{self, FileOwner};
+use bakeoff_sys::mount;
 use disk::PathState;
 use fault::Faults;
 use std::path::Path;
@@ -64,7 +65,8 @@ impl Policy {
         let name = path.display().to_string();
         let unreadable = |why| PolicyError::Unreadable { path: name.clone(), why };
         let text = plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(unreadable)?;
-        Self::of_text(&text, &name, lets, &disk::see)
+        let mounts = mount::all().map_err(unreadable)?;
+        Self::of_text(&text, &name, lets, &|path| disk::see(path, &mounts))
     }
 
     /// Reads a policy from text, with the name of its file; `look` tells what lies at paths.

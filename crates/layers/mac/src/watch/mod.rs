@@ -12,4 +12,5 @@ mod policy;
 mod supervise;
 
 pub use learn::{Learnt, learn};
+pub use needs::refused_entry;
 pub use supervise::Watch;

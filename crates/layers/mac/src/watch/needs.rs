@@ -12,6 +12,8 @@ use bakeoff_layers_base::plain::open_in_tree;
 use bakeoff_sys::notify::Call;
 use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{SyscallRule, watch};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -224,6 +226,23 @@ fn executed(who: Observed, name: &Name) -> Vec<Stage> {
         next = interpreter(&there.path).and_then(|text| who.find(&Name { dir: libc::AT_FDCWD, text }, true));
     }
     stages
+}
+
+/// The policy's reason why a program cannot be entered: of the first of the files that the kernel opens for it and may
+/// not. Asked before a domain begins, as nothing of them can be read inside.
+pub fn refused_entry(grant: &DomainGrant, program: &OsStr) -> Option<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    let is_path = program.as_bytes().contains(&b'/');
+    let first = if is_path { Some(program.into()) } else { places.find(|place| place.is_file()) };
+    let next = |path: &PathBuf| Some(PathBuf::from(OsString::from_vec(interpreter(path)?)));
+    let files = std::iter::successors(first, next).take(MOST_INTERPRETERS);
+    let refused = |path: PathBuf| {
+        let path = path.canonicalize().ok()?;
+        let reasons = [Read, Exec].map(|access| grant.because(&path, access));
+        reasons.into_iter().find(|because| !because.granted).map(|because| because.reason)
+    };
+    files.filter_map(refused).next()
 }
 
 /// Limit on interpreters: a script's, its interpreter's, ... (the kernel follows five); and a loader.

@@ -235,7 +235,11 @@ mod tests {
             if folders(path) { Some(true) } else { named }
         };
         let text = seen.policy("web", "web", &what_is);
-        let look = |path: &Path| PathState { path: path.to_owned(), kind: ObjectKind::Directory };
+        let look = |path: &Path| PathState {
+            path: path.to_owned(),
+            kind: ObjectKind::Directory,
+            others: Vec::new(),
+        };
         if let Err(error) = Policy::of_text(&text, "p", &Lets::default(), &look) {
             panic!("{error}\n{text}");
         }

@@ -2,6 +2,7 @@
 
 use bakeoff_layers_mac::policy::disk::{ObjectKind, see};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError, PolicyFaultKind};
+use bakeoff_sys::mount::listed;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
 use std::fs;
@@ -41,6 +42,33 @@ fn a_hard_link_that_joins_two_types_is_found_and_one_within_a_type_is_none() {
 }
 
 #[test]
+fn a_mount_that_shows_the_same_files_elsewhere_breaks_an_assertion() {
+    let mounts = |more: &str| listed(format!("1 0 8:1 / / rw - ext4 /dev/sda rw\n{more}").as_bytes());
+    let faults = |secret: &str, granted: &str, more: &str| {
+        let text = format!(
+            "[types]\ns = [\"{secret}\"]\ng = [\"{granted}\"]\n[domain.d]\nallow = {{ g = \"read\" }}\n\
+             [[never]]\ndomain = \"*\"\ntype = \"s\"\naccess = \"any\"\n"
+        );
+        let read = Policy::of_text(&text, "p", &Lets::default(), &|path| see(path, &mounts(more)));
+        matches!(read, Err(PolicyError::Wrong(faults)) if faults.iter().any(|fault| fault.wrong == PolicyFaultKind::Broken))
+    };
+    let bind = |what: &str, at: &str| format!("2 1 8:1 {what} {at} rw - ext4 /dev/sda rw\n");
+    for (what, at, secret, granted) in [
+        ("/none/s", "/mnt/b", "/none/s", "/mnt/b"),
+        ("/none/s", "/mnt/b", "/none/s", "/mnt"),
+        ("/none", "/mnt/b", "/none/s", "/mnt/b/s"),
+        ("/none/s/part", "/mnt/b", "/none/s", "/mnt"),
+        ("/none", "/mnt/b", "/mnt/b/s", "/none"),
+    ] {
+        assert!(faults(secret, granted, &bind(what, at)), "{what} at {at}: {secret} by {granted}");
+        assert!(!faults(secret, granted, ""), "{secret} by {granted}, without a mount");
+    }
+    let covered = bind("/none/s", "/mnt/b") + "3 2 8:2 / /mnt/b rw - ext4 /dev/sdb rw\n";
+    assert!(!faults("/none/s", "/mnt/b", &covered), "it cannot be seen there");
+    assert!(!faults("/none/s", "/mnt/b", &bind("/none/other", "/mnt/b")));
+}
+
+#[test]
 fn paths_are_followed_as_far_as_they_are_there() {
     let dir = tree();
     let top = dir.path().canonicalize().unwrap();
@@ -53,11 +81,11 @@ fn paths_are_followed_as_far_as_they_are_there() {
         ("dangling", "dangling", ObjectKind::Nothing),
         ("link/deep/down/file/x", "a/deep/down/file/x", ObjectKind::Nothing),
     ] {
-        let seen = see(&top.join(path));
+        let seen = see(&top.join(path), &[]);
         assert_eq!((seen.path, seen.kind), (top.join(real), kind), "{path}");
     }
     for own in ["/proc/self", "/proc/thread-self/fd", "/dev/fd"] {
-        assert_eq!(see(Path::new(own)).kind, ObjectKind::OfEachProcess, "{own}");
+        assert_eq!(see(Path::new(own), &[]).kind, ObjectKind::OfEachProcess, "{own}");
     }
 }
 

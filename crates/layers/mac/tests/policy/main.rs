@@ -21,7 +21,8 @@ fn look(path: &Path) -> PathState {
         _ => ObjectKind::Directory,
     };
     let real = path.strip_prefix("/link").map(|rest| PathBuf::from("/real").join(rest));
-    PathState { path: real.unwrap_or_else(|_| path.components().collect()), kind }
+    let path = real.unwrap_or_else(|_| path.components().collect());
+    PathState { path, kind, others: Vec::new() }
 }
 
 fn policy(text: &str, lets: &[&str]) -> Result<Policy, PolicyError> {

@@ -8,6 +8,7 @@ use crate::layout::BlockSize;
 use crate::tree::{Found, NodeKind};
 use bakeoff_layers_base::manifest::seal::stays_below;
 use bakeoff_layers_base::threads;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -140,37 +141,27 @@ impl Scan {
         Ok(())
     }
 
-    /// Scans again; the error names the first difference.
+    /// Scans again; the error names the first file that differs.
     pub(super) fn still_so(&self, threads: usize) -> Result<(), SealError> {
         let now = Self::of(&self.root, self.block, threads)?;
-        let changed = |path: PathBuf, how| Err(SealError::Changed { path, how });
-        let key =
-            |scan: &Self, at: usize| scan.found.get(at).map(|node| (node.kind, node.name.clone(), node.size));
-        for at in 0..self.found.len().max(now.found.len()) {
-            let same_node = key(self, at) == key(&now, at);
-            if !same_node || self.marks.get(at) != now.marks.get(at) {
-                let (path, how) = self.difference(&now);
-                return changed(path, how);
-            }
+        let nodes = |scan: &Self| -> Vec<_> {
+            scan.found.iter().map(|node| (node.kind, node.name.clone(), node.size)).collect()
+        };
+        if self.marks == now.marks && nodes(self) == nodes(&now) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// A path for the message; the two scans are known to differ.
-    fn difference(&self, now: &Self) -> (PathBuf, &'static str) {
-        let paths = |scan: &Self| -> std::collections::BTreeMap<PathBuf, Mark> {
+        let files = |scan: &Self| -> BTreeMap<PathBuf, Mark> {
             scan.files.iter().map(|file| (file.path.clone(), file.mark)).collect()
         };
-        let (before, after) = (paths(self), paths(now));
-        for (path, mark) in &before {
-            match after.get(path) {
-                None => return (path.clone(), "vanished"),
-                Some(later) if later != mark => return (path.clone(), "changed"),
-                Some(_) => {}
-            }
-        }
-        let new = after.keys().find(|path| !before.contains_key(*path));
-        new.map_or((self.root.clone(), "changed"), |path| (path.clone(), "appeared"))
+        let (before, after) = (files(self), files(&now));
+        let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
+        let path = before.keys().chain(after.keys()).find(differs).unwrap_or(&self.root);
+        let how = match (before.contains_key(path), after.contains_key(path)) {
+            (true, false) => "vanished",
+            (false, true) => "appeared",
+            _ => "changed",
+        };
+        Err(SealError::Changed { path: path.clone(), how })
     }
 }
 

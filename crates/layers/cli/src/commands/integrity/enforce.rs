@@ -97,7 +97,8 @@ pub(crate) fn thaw(args: &ThawArgs) -> Result<Exit, Failure> {
 
 fn settings(args: EnforceArgs) -> EnforcementSettings {
     EnforcementSettings {
-        root: args.dir,
+        // It is looked for again and again, by processes that may not ask for their directory.
+        root: std::path::absolute(&args.dir).unwrap_or(args.dir),
         manifest: args.manifest,
         name: args.name.map(EscapedName::of),
         public_key: args.public,

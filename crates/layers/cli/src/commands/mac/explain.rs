@@ -60,5 +60,5 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
 fn at_path<'g>(grant: &'g DomainGrant, path: &Path, access: Access) -> AccessDecision<'g> {
     let inside = matches!(access, Access::Create | Access::Delete | Access::Rename);
     let judged = path.parent().filter(|_| inside).unwrap_or(path);
-    grant.because(&disk::see(judged).path, access)
+    grant.because(&disk::see(judged, &[]).path, access)
 }

@@ -9,7 +9,7 @@ use bakeoff_layers_mac::grant::DomainGrant;
 use bakeoff_layers_mac::log::{self, DomainLog, LauncherEnd};
 use bakeoff_layers_mac::proof::{ConfinementMode, OpenStatusFile, lines, permissive_lines};
 use bakeoff_layers_mac::status::DomainState;
-use bakeoff_layers_mac::watch::Watch;
+use bakeoff_layers_mac::watch::{Watch, refused_entry};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -87,8 +87,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         terminal::note(&format!("degree {degree}"));
     }
     let mut witness = witness(args, grant, &prepared)?;
+    let refused = refused_entry(grant, command.get_program());
     let error = match armed(prepared, &mut witness) {
-        Ok(confined) => confined.execute(&mut command),
+        Ok(confined) => confined.execute(&mut command, refused),
         Err(error) => error,
     };
     match witness {

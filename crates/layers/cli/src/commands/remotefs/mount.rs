@@ -69,7 +69,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let ready = |ready: MountFacts, degree: Degree| {
         warn(ready);
         if degree != Degree::Full {
-            terminal::complain(&format!("caching is {degree}"));
+            terminal::note(&format!("caching is {degree}"));
         }
         terminal::say(&format!("mounted {server} on {}", args.at.display()));
     };
@@ -78,7 +78,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         error => Failure::failed(error),
     })?;
     if let Some(dir) = session.filter(|dir| AgentSession::is_over(dir)) {
-        terminal::complain(&format!(
+        terminal::note(&format!(
             "{}: logged out, so {} is no mount any more; log in and mount again",
             dir.display(),
             args.at.display()

@@ -1,11 +1,11 @@
 //! `store gocryptfs`: mounts a writable encrypted directory under the same key.
 
 use super::key::{KeyArgs, hold};
-use crate::commands::mounted::keeper_command;
+use crate::commands::mounted::{ended, keeper_command};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_store::gocryptfs::{GocryptfsOptions, serve};
-use bakeoff_layers_store::mount::{MountEnd, forbid_dumps};
+use bakeoff_layers_store::mount::forbid_dumps;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,17 +26,11 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     let (place, key, new) = args.key.release_or_make(&args.cipher)?;
     drop(place);
     let lock = hold(&args.key.sealed.of(&args.cipher))?;
-    new.iter().for_each(|new| terminal::complain(new));
+    new.iter().for_each(|new| terminal::note(new));
     let options = GocryptfsOptions { lock, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
-    match serve(&args.cipher, &args.at, key, options, ready).map_err(Failure::failed)? {
-        MountEnd::Signal | MountEnd::Left => {}
-        MountEnd::SignalBusy => {
-            terminal::complain("files were open: whoever has one gets an error from now on")
-        }
-        MountEnd::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
-    }
-    Ok(Exit::Done)
+    let end = serve(&args.cipher, &args.at, key, options, ready).map_err(Failure::failed)?;
+    ended(end, &args.at)
 }

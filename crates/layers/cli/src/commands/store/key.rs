@@ -11,8 +11,8 @@ use bakeoff_layers_base::manifest::signature::{AdminPublicKey, proven_public};
 use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::plain::beside;
 use bakeoff_layers_base::release::{
-    AdminKey, ExpectedManifest, MeasuredState, Release, ReleasePolicy, SealedFile, Secret, StoreHold,
-    StoreKey, StoreLock, judge, make_key_file, measure,
+    AdminKey, ExpectedManifest, MeasuredState, ReleasePolicy, SealedFile, Secret, StoreHold, StoreKey,
+    StoreLock, judge, make_key_file, measure,
 };
 use clap::Args;
 use std::ffi::OsStr;

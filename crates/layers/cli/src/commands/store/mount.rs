@@ -4,7 +4,7 @@ use super::key::{VaultArgs, hold};
 use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Counter, Release, ReleaseRefusal, burn_stack, lock_heap};
+use bakeoff_layers_base::release::{Counter, ReleaseRefusal, burn_stack, lock_heap};
 use bakeoff_layers_store::mount::{MountFacts, MountOptions, forbid_dumps, serve};
 use bakeoff_layers_store::{Caching, Vault};
 use clap::Args;

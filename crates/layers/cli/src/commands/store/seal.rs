@@ -4,7 +4,7 @@ use super::key::KeyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::name::EscapedName;
-use bakeoff_layers_base::release::{Counter, Release};
+use bakeoff_layers_base::release::Counter;
 use bakeoff_layers_store::{BlockSize, seal as sealing};
 use clap::Args;
 use std::path::PathBuf;
