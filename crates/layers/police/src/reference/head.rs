@@ -155,7 +155,7 @@ fn fields<'p>(
         FieldsEnd::Whole(end) => whole(payload.len(), end, &fields, plain, has_body),
         FieldsEnd::Broken(_) if payload.len() <= READ && !fields.of_broken => ODD,
         FieldsEnd::Broken(_) if has_body => SegmentHead { plain, after: After::Unread(Unread::Body) },
-        FieldsEnd::Broken(_) if fields.body != Body::Unsaid => ODD,
+        FieldsEnd::Broken(_) if !matches!(fields.body, Body::Unsaid | Body::Length(0)) => ODD,
         FieldsEnd::Broken(at) => {
             SegmentHead { plain, after: After::Long(BrokenHead { at, upgrade: fields.upgrade }) }
         }
@@ -171,7 +171,7 @@ fn whole<'p>(
     has_body: bool,
 ) -> SegmentHead<'p> {
     let length = match fields.body {
-        Body::Unsaid => 0,
+        Body::Unsaid | Body::Length(0) => 0,
         Body::Length(length) if has_body => length,
         Body::Unclear if has_body => return SegmentHead { plain, after: After::Unread(Unread::Body) },
         _ => return ODD,

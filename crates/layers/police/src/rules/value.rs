@@ -120,11 +120,12 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, Bad> {
         (RuleFaultKind::Pattern, format!("`{shown}` has `*` where it cannot stand: {help}"))
     })?;
     if let Some(why) = pattern.never() {
-        let help = "heads that do are odd: limit them in [odd]";
-        return Err((
-            RuleFaultKind::NeverMatches,
-            format!("`{shown}` {why}, so no plain head matches; {help}"),
-        ));
+        let help = match text.strip_prefix(['/', '*']) {
+            Some(_) => "heads that do are odd: limit them in [odd]".to_owned(),
+            None => format!("write /{shown}"),
+        };
+        let said = format!("`{shown}` {why}, so no plain head matches; {help}");
+        return Err((RuleFaultKind::NeverMatches, said));
     }
     if pattern.bytes().len() > PATH_MAX {
         let length = pattern.bytes().len();

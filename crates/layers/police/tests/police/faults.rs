@@ -5,7 +5,7 @@ use bakeoff_layers_police::rules::RuleFaultKind;
 use std::fmt::Write;
 
 /// Fault, text after the sound part, number of lines below it, message.
-const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
+const CASES: [(RuleFaultKind, &str, usize, &str); 53] = [
     (RuleFaultKind::NotToml, "[odd", 1, "unclosed table"),
     (RuleFaultKind::Unknown, "[[form]]", 1, "there is no key `form`; did you mean `from`?"),
     (RuleFaultKind::Unknown, "[odd]\nrat = \"1/s\"", 2, "did you mean `rate`?"),
@@ -110,10 +110,21 @@ const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
         3,
         "write rate for all together",
     ),
+    (
+        RuleFaultKind::NoRate,
+        "[[from]]\nsource = \"::/0\"\nclass = \"high\"\nrefuse = \"reset\"",
+        1,
+        "write rate, or [overload]",
+    ),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a%20b\"", 2, "holds `%`, so no plain head matches"),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a/../b\"", 2, "as a part"),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a?b\"", 2, "compared without their query"),
-    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"a\"", 2, "does not begin with `/`"),
+    (
+        RuleFaultKind::NeverMatches,
+        "[[request]]\npath = \"a\"",
+        2,
+        "does not begin with `/`, so no plain head matches; write /a",
+    ),
     (RuleFaultKind::Pattern, "[[request]]\npath = \"/a/*.html\"", 2, "what begins with one /x/*"),
     (RuleFaultKind::Pattern, "[[request]]\npath = \"**\"", 2, "where it cannot stand"),
     (
