@@ -69,15 +69,15 @@ impl Ends {
 }
 
 fn ends() -> impl Strategy<Value = Ends> {
-    let wrapping = (0..4_usize, 0..4_usize, prop_oneof![Just(0), 0..30_usize]);
+    let wrapping = (0..4_usize, 0..4_usize, prop_oneof![Just(0), 0..30_usize], any::<bool>());
     let port = prop_oneof![12 => Just(0), 4 => Just(1), 1 => Just(2), 1 => Just(3)];
     // One connection much more often than others, so that it has a past.
     let client = prop_oneof![1 => Just(0), 1 => 0..CLIENTS.len()];
     let server = prop_oneof![2 => Just(0), 1 => Just(1_usize)];
     (client, server, port, prop_oneof![3 => Just(0), 1 => Just(1_u16)], wrapping).prop_map(
         |(client, server, port, own, wrapping)| {
-            let (options, tcp_options, padding) = wrapping;
-            let wrapping = Wrapping { options, tcp_options, padding, first_fragment: false };
+            let (options, tcp_options, padding, routed) = wrapping;
+            let wrapping = Wrapping { options, routed, tcp_options, padding, first_fragment: false };
             Ends { client, server, port, own, wrapping }
         },
     )

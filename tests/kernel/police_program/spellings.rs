@@ -2,7 +2,7 @@
 //! connection, whole and broken off.
 
 /// Request lines, and lines before them; `@` is the number of the conversation.
-const LINES: [&str; 54] = [
+const LINES: [&str; 55] = [
     "GET /%6eoaccess?@ HTTP/1.1",
     "GET /noacces%73?@ HTTP/1.1",
     "GET //noaccess?@ HTTP/1.1",
@@ -52,6 +52,7 @@ const LINES: [&str; 54] = [
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ /noaccess?@ HTTP/1.1",
     "CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\nGET /noaccess?@ HTTP/1.1",
     "PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\nGET /noaccess?@ HTTP/1.1",
+    "PRI * HTTP/2.0\r\nHost: x\r\n\r\nGET /noaccess?@ HTTP/1.1",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET /noaccess?@ HTTP/1.1",
     "\u{16}\u{3}\u{1}\r\n\r\nGET /noaccess?@ HTTP/1.1",
     "GET /ok HTTP/0.9\r\n\r\nGET /noaccess?@ HTTP/1.1",

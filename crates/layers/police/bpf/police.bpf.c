@@ -253,7 +253,11 @@ inline_ u32 find(void *packet, bool xdp, u16 protocol, u32 whole, struct segment
                 g->cut = offset & 1;
                 later = offset & 0xfff8;
                 at += 8;
-            } else at += (head[1] + 1) * 8;
+            } else {
+                /* What has segments left is, in the end, for the first address of its list. */
+                if (next == IPPROTO_ROUTING && head[3] && load(packet, xdp, at + 8, g->destination, 16)) return OTHER;
+                at += (head[1] + 1) * 8;
+            }
             next = head[0];
             if (later) break;                                      /* what follows is of no head */
         }
@@ -688,11 +692,13 @@ inline_ void ended(struct head *h, const struct text *t, u32 end, u32 length)
     if (h->unread) h->after = HEAD_UNREAD;
 }
 
-/* TLS records and HTTP/2 are read by nobody here; a server of HTTP/1 ends a connection that begins like them. */
+/* TLS records and HTTP/2 are read by nobody here; a server of HTTP/1 ends a connection that begins like them. Of HTTP/2's preface the
+ * first line alone is a request to some. */
 inline_ u8 unreadable(const struct text *t, u32 n)
 {
     if (n >= 2 && t->byte[0] >= 0x14 && t->byte[0] <= 0x17 && t->byte[1] == 3) return TLS;
-    return n >= 16 && word_at(t, 0) == 0x5448202a20495250ULL && word_at(t, 8) == 0x0a0d302e322f5054ULL ? HTTP2 : 0; /* PRI * HTTP/2.0 */
+    return n >= 24 && word_at(t, 0) == 0x5448202a20495250ULL && word_at(t, 8) == 0x0a0d302e322f5054ULL
+        && word_at(t, 16) == 0x0a0d0a0d4d530a0dULL ? HTTP2 : 0;    /* PRI * HTTP/2.0, SM */
 }
 
 /* The characters of a method, RFC 9110's token. */

@@ -45,7 +45,7 @@ pub(super) fn arm<'s>(
     let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
     if let Err(error) = armed.begin().and_then(|()| rights::give_up(settings)) {
         // Nothing may stay on the server's sockets.
-        let _ = armed.put_back();
+        let _ = armed.watch.put_back();
         return Err(error);
     }
     armed.turn(note);

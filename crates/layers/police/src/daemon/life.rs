@@ -66,7 +66,7 @@ pub(super) struct Armed<'s> {
     settings: &'s DaemonSettings,
     table: RuleTable,
     programs: Programs,
-    watch: Watch,
+    pub(super) watch: Watch,
     interfaces: Interfaces,
     agent: Option<Agent>,
     file: StatusFile,
@@ -160,10 +160,6 @@ impl<'s> Armed<'s> {
     pub(super) fn begin(&mut self) -> Result<(), DaemonError> {
         self.try_writing("arming").map_err(DaemonError::deferral)?;
         Ok(self.programs.set_mode(self.settings.mode)?)
-    }
-
-    pub(super) fn put_back(&mut self) -> io::Result<()> {
-        self.watch.put_back()
     }
 
     /// Reads the queues, and sets the resulting bounds in the kernel.

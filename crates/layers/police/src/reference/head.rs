@@ -85,11 +85,11 @@ pub fn rest(payload: &[u8], broken: BrokenHead) -> SegmentHead<'_> {
     fields(payload, Fields::behind(broken), Some(&[]), false)
 }
 
-/// TLS records, and the preface of HTTP/2.
+/// TLS records, and the preface of HTTP/2, of which the first line alone is a request to some servers.
 fn unreadable(read: &[u8]) -> Option<Unread> {
     match read {
         [0x14..=0x17, 3, ..] => Some(Unread::Tls),
-        _ if read.starts_with(b"PRI * HTTP/2.0\r\n") => Some(Unread::Http2),
+        _ if read.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") => Some(Unread::Http2),
         _ => None,
     }
 }

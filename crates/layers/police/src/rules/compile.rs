@@ -7,7 +7,7 @@ use super::file::{At, Entry, File, Section, Server};
 use super::path::Pattern;
 use super::table::{
     CLASSES_MAX, CONTAINS_BYTES_MAX, ConnectionClass, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate,
-    Refuse, RuleAction, RuleId, RuleTable, SOURCES_MAX, StageRule, SynSource, When,
+    RuleAction, RuleId, RuleTable, SOURCES_MAX, StageRule, SynSource, When,
 };
 use super::value;
 use super::words::unknown;
@@ -137,17 +137,12 @@ fn rule(entry: &Entry, classes: &[&str], is_bounded: bool, faults: &mut Faults) 
             format!("{source} and {to} are not of one family, so no packet has both: write a rule for each");
         faults.add(line, RuleFaultKind::OtherFamily, said);
     }
-    let unsaid = match entry.section {
-        Section::From => Refuse::Drop,
-        Section::Request | Section::Odd => Refuse::Status503,
-        Section::Unread => Refuse::Reset,
-    };
     let action = match rate {
         Some(rate) => RuleAction::Police(rate),
         None if entry.has("refuse") && !entry.has("class") => RuleAction::Refuse,
         None => RuleAction::Pass,
     };
-    let refuse = entry.refuse.unwrap_or(unsaid);
+    let refuse = entry.refuse.unwrap_or(entry.section.refusals()[0]);
     StageRule {
         name: entry.name(),
         line: u32::try_from(entry.line).unwrap_or(u32::MAX),

@@ -39,10 +39,8 @@ pub(super) fn prefix(text: &str) -> Result<AddressPrefix, Bad> {
     let prefix = AddressPrefix::of(address, length).ok_or_else(bad)?;
     if let Some(v4) = mapped(prefix) {
         let help = "packets of IPv4 come as IPv4, whatever socket the server has";
-        return Err((
-            RuleFaultKind::Mapped,
-            format!("`{shown}` is an IPv4 prefix written as IPv6: {help}; write {v4}"),
-        ));
+        let said = format!("`{shown}` is an IPv4 prefix written as IPv6: {help}; write {v4}");
+        return Err((RuleFaultKind::NoPrefix, said));
     }
     if prefix.address() != address {
         let said = format!(
