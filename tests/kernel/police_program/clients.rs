@@ -1,11 +1,9 @@
 //! Honest clients of many kinds under the documents' own `[odd]`: none of them is refused anything.
 
-use crate::server::wait_until;
-use crate::stage::{Ended, namespace, output, skip};
+use crate::server::nginx;
+use crate::stage::{namespace, output, skip};
 use bakeoff_layers_police::kernel::{PoliceMode, Programs};
 use bakeoff_layers_police::rules::Rules;
-use std::net::TcpStream;
-use std::path::Path;
 use std::process::Command;
 
 const RULES: &str = "[server]\nlisten = [80, 81, 82, 443]\n[[request]]\npath = \"/noaccess\"\nrefuse = \"503\"\n\
@@ -13,24 +11,10 @@ const RULES: &str = "[server]\nlisten = [80, 81, 82, 443]\n[[request]]\npath = \
 /// Clients in the words of their languages.
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program/clients");
 
-/// nginx: 80 HTTP/1.1, 82 HTTP/2 without TLS, 443 both with it. Bodies go to a server behind it, which reads them.
-fn nginx(at: &Path) -> Ended {
-    let dir = at.display();
-    output(&format!(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x -keyout {dir}/key -out {dir}/crt"
-    ));
-    let text = format!(
-        "daemon off; master_process off; pid {dir}/pid; error_log {dir}/error; events {{ }}\nhttp {{ access_log off; client_max_body_size 99m; \
-         large_client_header_buffers 4 16k; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; \
-         uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s; ssl_certificate {dir}/crt; ssl_certificate_key {dir}/key; \
-         server {{ listen 83; location / {{ return 200 ok; }} }} server {{ listen 80; listen 82 http2; listen 443 ssl http2; \
-         location / {{ return 200 ok; }} location /put {{ proxy_pass http://127.0.0.1:83; }} }} }}"
-    );
-    std::fs::write(at.join("conf"), text).unwrap();
-    let nginx = Command::new("nginx").args(["-e", "stderr", "-c"]).arg(at.join("conf")).spawn().unwrap();
-    wait_until("nginx listens", || TcpStream::connect("127.0.0.1:83").is_ok());
-    Ended(nginx)
-}
+/// 80 HTTP/1.1, 82 HTTP/2 without TLS, 443 both with it. Bodies go to a server behind it, which reads them.
+const HTTP: &str = "access_log off; client_max_body_size 99m; large_client_header_buffers 4 16k; ssl_certificate {dir}/crt; \
+    ssl_certificate_key {dir}/key; server { listen 83; location / { return 200 ok; } } server { listen 80; listen 82 http2; \
+    listen 443 ssl http2; location / { return 200 ok; } location /put { proxy_pass http://127.0.0.1:83; } }";
 
 #[test]
 fn no_honest_client_is_refused_by_the_documents_own_odd() {
@@ -50,7 +34,11 @@ fn no_honest_client_is_refused_by_the_documents_own_odd() {
     here.run(|| {
         // Segments as on a wire, for long heads in several of them.
         output("ip link set lo mtu 1500");
-        let _nginx = nginx(dir.path());
+        let at = dir.path().display();
+        output(&format!(
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x -keyout {at}/key -out {at}/crt"
+        ));
+        let _nginx = nginx(dir.path(), HTTP, "127.0.0.1:83");
         let mut programs =
             Programs::load(&Rules::of_text(RULES, "r").unwrap().table, PoliceMode::Enforce).unwrap();
         programs.attach("lo").unwrap();

@@ -180,18 +180,9 @@ fn before_a_deferring_server_nothing_of_a_refused_request_is_seen_by_it() {
         return skip(test, "needs nginx");
     }
     let dir = tempfile::tempdir().unwrap();
-    let at = dir.path().display();
-    let text = format!(
-        "daemon off; master_process off; pid {at}/pid; error_log {at}/error; events {{ }}\nhttp {{ access_log {at}/log; \
-         client_body_temp_path {at}/b; proxy_temp_path {at}/p; fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; \
-         scgi_temp_path {at}/s; server {{ listen [::]:80 ipv6only=off deferred; location / {{ return 200 ok; }} }} }}"
-    );
-    std::fs::write(dir.path().join("conf"), text).unwrap();
+    let text = "access_log {dir}/log; server { listen [::]:80 ipv6only=off deferred; location / { return 200 ok; } }";
     here.run(|| {
-        let mut command = Command::new("nginx");
-        let _nginx =
-            Ended(command.args(["-e", "stderr", "-c"]).arg(dir.path().join("conf")).spawn().unwrap());
-        crate::server::wait_until("nginx listens", || TcpStream::connect("127.0.0.1:80").is_ok());
+        let _nginx = crate::server::nginx(dir.path(), text, "127.0.0.1:80");
         let mut programs = attached(&requests(), "lo");
         for _ in 0..50 {
             assert_eq!(say(&[&format!("GET /noaccess{END}")]), [503]);

@@ -6,16 +6,15 @@
 
 use crate::link::ip;
 use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, checksum, frame, pseudo};
-use crate::server::wait_until;
+use crate::server::{nginx, wait_until};
 use crate::spellings::{ALL, spelled};
-use crate::stage::{Ended, namespace, skip};
+use crate::stage::{namespace, skip};
 use bakeoff_layers_police::kernel::{PoliceMode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::IpAddr;
-use std::path::Path;
 use std::process::Command;
 
 /// How many conversations, and of how many the server's log is looked at together.
@@ -372,20 +371,6 @@ fn say_all(
     got_through
 }
 
-fn nginx(at: &Path) -> Ended {
-    let dir = at.display();
-    let text = format!(
-        "daemon off; master_process off; pid {dir}/pid; error_log {dir}/error; events {{ worker_connections 4096; }}\nhttp {{ \
-         log_format short '$status $uri?$args'; access_log {dir}/log short; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; \
-         fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s; server {{ listen 198.18.0.1:80 deferred; \
-         listen 198.18.0.1:81; location / {{ return 200 ok; }} }} }}"
-    );
-    std::fs::write(at.join("conf"), text).unwrap();
-    let nginx = Command::new("nginx").args(["-e", "stderr", "-c"]).arg(at.join("conf")).spawn().unwrap();
-    wait_until("nginx listens", || std::net::TcpStream::connect("198.18.0.1:81").is_ok());
-    Ended(nginx)
-}
-
 #[test]
 fn no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads() {
     let test = "no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads";
@@ -401,7 +386,9 @@ fn no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads() {
     ip(&here, "address add 198.18.0.1/24 dev wire");
     ip(&here, "neighbour replace 198.18.0.2 lladdr 02:00:00:00:00:02 dev wire nud permanent");
     here.run(|| {
-        let _nginx = nginx(dir.path());
+        let text = "log_format short '$status $uri?$args'; access_log {dir}/log short; server { listen 198.18.0.1:80 deferred; \
+             listen 198.18.0.1:81; location / { return 200 ok; } }";
+        let _nginx = nginx(dir.path(), text, "198.18.0.1:81");
         let mut log = File::open(dir.path().join("log")).unwrap();
         let table = Rules::of_text(RULES, "rules.toml").unwrap().table;
         let mut programs = Programs::load(&table, PoliceMode::Log).unwrap();
