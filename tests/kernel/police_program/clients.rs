@@ -1,86 +1,26 @@
 //! Honest clients of many kinds under the documents' own `[odd]`: none of them is refused anything.
 
-use crate::server::wait_until;
-use crate::stage::{Ended, namespace, output, skip};
+use crate::server::nginx;
+use crate::stage::{namespace, output, skip};
 use bakeoff_layers_police::kernel::{PoliceMode, Programs};
 use bakeoff_layers_police::rules::Rules;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 
 const RULES: &str = "[server]\nlisten = [80, 81, 82, 443]\n[[request]]\npath = \"/noaccess\"\nrefuse = \"503\"\n\
     [odd]\nrate = \"10/s\"\nburst = 20\n[unread]\nrate = \"1000/s\"\n";
+/// Clients in the words of their languages.
+const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program/clients");
 
-/// nginx: 80 HTTP/1.1, 82 HTTP/2 without TLS, 443 both with it. Bodies go to a server behind it, which reads them.
-fn nginx(at: &Path) -> Ended {
-    let dir = at.display();
-    output(&format!(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x -keyout {dir}/key -out {dir}/crt"
-    ));
-    let text = format!(
-        "daemon off; master_process off; pid {dir}/pid; error_log {dir}/error; events {{ }}\nhttp {{ access_log off; client_max_body_size 99m; \
-         large_client_header_buffers 4 16k; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; \
-         uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s; ssl_certificate {dir}/crt; ssl_certificate_key {dir}/key; \
-         server {{ listen 83; location / {{ return 200 ok; }} }} server {{ listen 80; listen 82 http2; listen 443 ssl http2; \
-         location / {{ return 200 ok; }} location /put {{ proxy_pass http://127.0.0.1:83; }} }} }}"
-    );
-    std::fs::write(at.join("conf"), text).unwrap();
-    let nginx = Command::new("nginx").args(["-e", "stderr", "-c"]).arg(at.join("conf")).spawn().unwrap();
-    wait_until("nginx listens", || TcpStream::connect("127.0.0.1:83").is_ok());
-    Ended(nginx)
-}
-
-/// A connection that becomes another protocol's, and echoes: 40 messages of 20 KB, of bytes as they come.
-fn web_socket() {
-    let listener = TcpListener::bind("127.0.0.1:81").unwrap();
-    let echo = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let (mut head, mut bytes) = (Vec::new(), vec![0; 65_536]);
-        while !head.ends_with(b"\r\n\r\n") {
-            let read = stream.read(&mut bytes).unwrap();
-            head.extend(&bytes[..read]);
-        }
-        stream
-            .write_all(
-                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-            )
-            .unwrap();
-        while let Ok(read @ 1..) = stream.read(&mut bytes) {
-            stream.write_all(&bytes[..read]).unwrap();
-        }
-    });
-    let mut client = TcpStream::connect("127.0.0.1:81").unwrap();
-    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
-    let head = format!(
-        "GET /chat HTTP/1.1\r\nHost: x\r\nUser-Agent: {agent}\r\nAccept: */*\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\n\
-         Sec-WebSocket-Version: 13\r\nCookie: {}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-        "c".repeat(2_000)
-    );
-    client.write_all(head.as_bytes()).unwrap();
-    let mut reply = vec![0; 77];
-    client.read_exact(&mut reply).unwrap();
-    let mut seed = 1_u64;
-    for _ in 0..40 {
-        let mut byte = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 56) as u8
-        };
-        let message: Vec<u8> = (0..20_000).map(|_| byte()).collect();
-        let mut back = vec![0; message.len()];
-        client.write_all(&message).unwrap();
-        client.read_exact(&mut back).unwrap();
-        assert!(back == message);
-    }
-    drop(client);
-    echo.join().unwrap();
-}
+/// 80 HTTP/1.1, 82 HTTP/2 without TLS, 443 both with it. Bodies go to a server behind it, which reads them.
+const HTTP: &str = "access_log off; client_max_body_size 99m; large_client_header_buffers 4 16k; ssl_certificate {dir}/crt; \
+    ssl_certificate_key {dir}/key; server { listen 83; location / { return 200 ok; } } server { listen 80; listen 82 http2; \
+    listen 443 ssl http2; location / { return 200 ok; } location /put { proxy_pass http://127.0.0.1:83; } }";
 
 #[test]
 fn no_honest_client_is_refused_by_the_documents_own_odd() {
     let test = "no_honest_client_is_refused_by_the_documents_own_odd";
     let Some(here) = namespace(test) else { return };
-    let missing = ["nginx", "openssl", "curl"].iter().find(|program| !is_there(program));
+    let missing = ["nginx", "openssl", "curl", "chromium"].iter().find(|program| !is_there(program));
     if let Some(missing) = missing {
         return skip(test, &format!("needs {missing}"));
     }
@@ -94,11 +34,14 @@ fn no_honest_client_is_refused_by_the_documents_own_odd() {
     here.run(|| {
         // Segments as on a wire, for long heads in several of them.
         output("ip link set lo mtu 1500");
-        let _nginx = nginx(dir.path());
+        let at = dir.path().display();
+        output(&format!(
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=x -keyout {at}/key -out {at}/crt"
+        ));
+        let _nginx = nginx(dir.path(), HTTP, "127.0.0.1:83");
         let mut programs =
             Programs::load(&Rules::of_text(RULES, "r").unwrap().table, PoliceMode::Enforce).unwrap();
         programs.attach("lo").unwrap();
-        web_socket();
         let curl = "curl -sk -m 100 -o /dev/null -w %{http_code}";
         let fields = format!("-H Accept-Language:{} -H X-Forwarded-For:{}", "e".repeat(150), "1".repeat(150));
         let cookie = format!("Cookie:{}", "c".repeat(4_000));
@@ -120,28 +63,24 @@ fn no_honest_client_is_refused_by_the_documents_own_odd() {
             ("h2load -n 100 -c 2 http://127.0.0.1:82/".to_owned(), "100 succeeded, 0 failed".to_owned()),
             ("h2load -n 100 -c 2 https://127.0.0.1/".to_owned(), "100 succeeded, 0 failed".to_owned()),
             ("wrk -d 1 -t 1 -c 2 http://127.0.0.1/".to_owned(), "requests in".to_owned()),
+            (format!("python3 {CLIENTS}/ask.py {upload}"), "[200]".to_owned()),
+            (format!("node {CLIENTS}/ask.js"), "[200]".to_owned()),
+            (format!("go run {CLIENTS}/ask.go {upload}"), "map[200:true]".to_owned()),
+            (format!("java {CLIENTS}/Ask.java {upload}"), "[200]".to_owned()),
+            (format!("perl {CLIENTS}/ask.pl {upload}"), "[200]".to_owned()),
             (
-                format!(
-                    "python3 {}/clients.py {upload}",
-                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program")
-                ),
-                "[200]".to_owned(),
-            ),
-            (
-                format!(
-                    "node {}/clients.js",
-                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/kernel/police_program")
-                ),
-                "[200]".to_owned(),
+                format!("python3 {CLIENTS}/browser.py {}", dir.path().display()),
+                "turns=40 uploaded".to_owned(),
             ),
         ];
         for (command, expected) in &cases {
-            if !is_there(command.split(' ').next().unwrap()) {
-                skip(test, &format!("needs {command}"));
+            let mut words = command.split(' ');
+            let program = words.next().unwrap();
+            if !is_there(program) {
+                skip(&format!("an_honest_client_by_{program}"), &format!("needs {program}"));
                 continue;
             }
-            let mut words = command.split(' ');
-            let done = Command::new(words.next().unwrap()).args(words).output().unwrap();
+            let done = Command::new(program).args(words).output().unwrap();
             let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
             assert!(
                 said.contains(expected) && !said.contains("Non-2xx"),

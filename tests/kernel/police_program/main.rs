@@ -13,6 +13,8 @@ mod object;
 mod packets;
 mod rates;
 mod server;
+mod spellings;
 mod stage;
 mod streams;
 mod tables;
+mod trial;

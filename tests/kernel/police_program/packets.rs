@@ -12,6 +12,8 @@ pub(crate) const RST: u8 = 4;
 pub(crate) struct Wrapping {
     /// Words of IPv4 options, or further heads of IPv6, eight bytes each.
     pub(crate) options: usize,
+    /// Whether it goes by way of another address (IPv6).
+    pub(crate) routed: bool,
     /// Words of TCP options.
     pub(crate) tcp_options: usize,
     /// Bytes behind the packet, as short Ethernet frames have.
@@ -51,8 +53,7 @@ pub(crate) fn frame(segment: &Segment<'_>, wrapping: &Wrapping) -> Vec<u8> {
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             let further = further_heads(wrapping);
-            let length = further.len() + tcp.len();
-            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, (length >> 8) as u8, length as u8]);
+            let mut route = Vec::new();
             let next = if wrapping.options > 0 {
                 60
             } else if wrapping.first_fragment {
@@ -60,9 +61,14 @@ pub(crate) fn frame(segment: &Segment<'_>, wrapping: &Wrapping) -> Vec<u8> {
             } else {
                 6
             };
-            frame.extend([next, 64]);
-            frame.extend(from.octets().into_iter().chain(to.octets()));
-            frame.extend(further);
+            let (mut first, mut by) = (next, to.octets());
+            if wrapping.routed {
+                route.extend([next, 2, 4, 1, 0, 0, 0, 0].into_iter().chain(to.octets()));
+                (first, by) = (43, [0xfd; 16]);
+            }
+            let length = route.len() + further.len() + tcp.len();
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, (length >> 8) as u8, length as u8, first, 64]);
+            frame.extend(from.octets().into_iter().chain(by).chain(route).chain(further));
         }
         _ => unreachable!("both of a family"),
     }

@@ -3,7 +3,8 @@
 
 use crate::packets::{SYN, Segment, Wrapping, frame};
 use crate::stage::namespace;
-use bakeoff_layers_police::kernel::{PoliceMode, Programs, TrialProgram};
+use crate::trial::run_on;
+use bakeoff_layers_police::kernel::{PoliceMode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use bakeoff_layers_police::rules::table::RuleTable;
 use std::time::Instant;
@@ -40,13 +41,13 @@ fn over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in() {
         let began_ns = 1_u64 << 40;
         for nth in 0..10_000 {
             programs.set_clock(Some(began_ns + nth * 1_000_000)).unwrap();
-            programs.run_on(TrialProgram::Police, &syn(0), 1).unwrap();
+            run_on(&programs, "police", &syn(0), 1);
         }
         // A token each 3.33 ms; the last arrival is at 9.999 s.
         assert_eq!(passed(&programs), 50 + 2_999);
         // Idle time, however long, gives one full bucket again, and no more.
         programs.set_clock(Some(began_ns + (1 << 50))).unwrap();
-        programs.run_on(TrialProgram::Police, &syn(0), 1_000).unwrap();
+        run_on(&programs, "police", &syn(0), 1_000);
         assert_eq!(passed(&programs), 50 + 2_999 + 50);
     })
     .unwrap();
@@ -60,13 +61,13 @@ fn by_the_kernels_own_clock_the_law_holds() {
         let (rate, burst) = (20_000.0, 100_000.0);
         let programs = loaded(&table(20_000, 100_000, ""));
         let outer = Instant::now();
-        programs.run_on(TrialProgram::Police, &syn(0), 120_000).unwrap();
+        run_on(&programs, "police", &syn(0), 120_000);
         let inner = Instant::now();
         while inner.elapsed().as_millis() < 500 {
-            programs.run_on(TrialProgram::Police, &syn(0), 1_000).unwrap();
+            run_on(&programs, "police", &syn(0), 1_000);
         }
         let least = inner.elapsed().as_secs_f64();
-        programs.run_on(TrialProgram::Police, &syn(0), 120_000).unwrap();
+        run_on(&programs, "police", &syn(0), 120_000);
         let (most, passed) = (outer.elapsed().as_secs_f64(), passed(&programs) as f64);
         assert!(passed <= burst + rate * most + 1.0, "{passed} in {most} s");
         assert!(passed >= burst + rate * least - 1.0, "{passed} in {least} s");
@@ -84,16 +85,14 @@ fn several_processors_at_once_let_in_the_burst_and_no_more() {
             std::thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
-                        (0..hosts).for_each(|host| {
-                            drop(programs.run_on(TrialProgram::Police, &syn(host), 5_000).unwrap())
-                        })
+                        (0..hosts).for_each(|host| drop(run_on(&programs, "police", &syn(host), 5_000)))
                     });
                 }
             });
             let counters = programs.counters().unwrap();
             let rule = &counters.rules[0];
             assert_eq!(
-                (rule.passed, rule.passed + rule.refused()),
+                (rule.passed, rule.passed + rule.refused),
                 (1_000, 4 * 5_000 * u64::from(hosts)),
                 "{rule:?}"
             );

@@ -1,7 +1,10 @@
 //! A small server on port 80 of the namespace, both families, and clients of it.
 
+use crate::stage::Ended;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -140,4 +143,17 @@ pub(crate) fn wait_for_no_connection() {
         };
         !tables.iter().flat_map(|table| table.lines().skip(1)).any(open)
     });
+}
+
+/// nginx in this network and with this directory, `{dir}` in its `http` section, as soon as it listens on an address.
+pub(crate) fn nginx(dir: &Path, http: &str, address: &str) -> Ended {
+    let text = "daemon off; master_process off; pid {dir}/pid; error_log {dir}/error; events { worker_connections 4096; }\nhttp { \
+        client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; \
+        scgi_temp_path {dir}/s; HTTP }";
+    let text = text.replace("HTTP", http).replace("{dir}", &dir.display().to_string());
+    std::fs::write(dir.join("conf"), text).unwrap();
+    let mut nginx = Command::new("nginx");
+    let nginx = Ended(nginx.args(["-e", "stderr", "-c"]).arg(dir.join("conf")).spawn().unwrap());
+    wait_until("nginx listens", || TcpStream::connect(address).is_ok());
+    nginx
 }

@@ -6,15 +6,15 @@
 
 use crate::link::ip;
 use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, checksum, frame, pseudo};
-use crate::server::wait_until;
-use crate::stage::{Ended, namespace, skip};
+use crate::server::{nginx, wait_until};
+use crate::spellings::{ALL, spelled};
+use crate::stage::{namespace, skip};
 use bakeoff_layers_police::kernel::{PoliceMode, Programs};
 use bakeoff_layers_police::rules::Rules;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::IpAddr;
-use std::path::Path;
 use std::process::Command;
 
 /// How many conversations, and of how many the server's log is looked at together.
@@ -22,7 +22,8 @@ const CONVERSATIONS: u64 = 3_000;
 const TOGETHER: usize = 60;
 const URGENT: u8 = 32;
 const END: &str = " HTTP/1.1\r\nHost: x\r\n\r\n";
-const RULES: &str = "[server]\nlisten = [80, 81]\n[[request]]\npath = \"/noaccess\"\nrefuse = \"reset\"\n[odd]\nrefuse = \"reset\"\n";
+const RULES: &str = "[server]\nlisten = [80, 81]\n[[request]]\npath = \"/noaccess\"\nrefuse = \"reset\"\n[odd]\nrefuse = \"reset\"\n\
+    [unread]\nrefuse = \"reset\"\n";
 
 /// SplitMix64.
 struct Dice(u64);
@@ -56,12 +57,14 @@ struct Piece {
     payload: String,
     harm: Harm,
     urgent: u16,
+    /// Where its packet is cut in two, in eighths of a byte, if it is; the second comes first if that is odd.
+    fragments: usize,
     /// The server's reply is waited for.
     answered: bool,
 }
 
 fn piece(at: usize, payload: impl Into<String>) -> Piece {
-    Piece { at, payload: payload.into(), harm: Harm::None, urgent: 0, answered: false }
+    Piece { at, payload: payload.into(), harm: Harm::None, urgent: 0, fragments: 0, answered: false }
 }
 
 /// In order, each behind the one before.
@@ -74,7 +77,8 @@ fn in_order(parts: &[String]) -> Vec<Piece> {
     parts.iter().map(&mut next).collect()
 }
 
-const KINDS: [&str; 9] = ["method", "urgent", "behind", "ahead", "first", "decoy", "split", "long", "mixed"];
+const KINDS: [&str; 10] =
+    ["method", "urgent", "behind", "ahead", "first", "decoy", "split", "long", "fragments", "mixed"];
 const HONEST: &str = "honest";
 
 /// A conversation by its kind. All but honest ones try to get `/noaccess?ID` read.
@@ -122,6 +126,11 @@ fn conversation(dice: &mut Dice, kind: &str, id: u64) -> Vec<Piece> {
             let filler = format!("GET /ok?{}{END}", "f".repeat(fill));
             let hidden = piece(from + decoy.len(), hidden);
             vec![piece(0, ok), Piece { harm, ..piece(from, decoy) }, hidden, piece(from, filler)]
+        }
+        "fragments" => {
+            let mut said = in_order(&[ok, hidden]);
+            said[1].fragments = 3 + dice.below(5);
+            said
         }
         "split" => cut(dice, &(ok + &hidden), 0),
         "long" => cut(dice, &(long(more) + &hidden), 0),
@@ -210,6 +219,30 @@ struct Wire {
 
 const FIRST: u32 = 0xffff_ff00;
 
+/// A packet in two, behind so many times eight bytes; or whole.
+fn fragments(packet: Vec<u8>, eights: usize) -> Vec<Vec<u8>> {
+    if eights == 0 {
+        return vec![packet];
+    }
+    let (head, said) = packet.split_at(34);
+    let parts = [(0, &said[..8 * eights]), (eights, &said[8 * eights..])].map(|(at, part)| {
+        let mut bytes = [head, part].concat();
+        let more = if at == 0 { 0x20 } else { 0 };
+        bytes[16..18].copy_from_slice(&(20 + part.len() as u16).to_be_bytes());
+        // Its number, so that those of no other packet are put together with it.
+        bytes[18..20]
+            .copy_from_slice(&head[24..26].iter().zip(&said[..2]).map(|(a, b)| a ^ b).collect::<Vec<_>>());
+        bytes[20..22].copy_from_slice(&[more, at as u8]);
+        bytes[24..26].fill(0);
+        let sum = checksum(&[&bytes[14..34]]);
+        bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    });
+    let mut parts = parts.to_vec();
+    parts.rotate_left(eights % 2);
+    parts
+}
+
 impl Wire {
     fn send(&mut self, port: u16, flags: u8, sequence: u32, said: &Piece) {
         let [client, server]: [IpAddr; 2] = ["198.18.0.2", "198.18.0.1"].map(|text| text.parse().unwrap());
@@ -226,7 +259,9 @@ impl Wire {
         let sum = checksum(&[&pseudo(client, server, bytes.len() - 34), &bytes[34..]]);
         let sum = sum ^ if said.harm == Harm::WrongSum { 0x5555 } else { 0 };
         bytes[50..52].copy_from_slice(&sum.to_be_bytes());
-        self.tap.write_all(&bytes).unwrap();
+        for packet in fragments(bytes, said.fragments) {
+            self.tap.write_all(&packet).unwrap();
+        }
         self.hear();
     }
 
@@ -287,16 +322,21 @@ fn read_by_server(log: &mut File) -> Vec<String> {
     text.lines().filter(|line| !line.starts_with("400 ")).map(str::to_owned).collect()
 }
 
-/// Says so many conversations; returns how many of each kind the server has read, where that is not what is wanted.
-fn say_all(wire: &mut Wire, log: &mut File, conversations: u64, first: u64) -> BTreeMap<&'static str, u64> {
+/// Says so many conversations, as `of` makes them; returns how many of each kind the server has read, where that is
+/// not what is wanted.
+fn say_all(
+    wire: &mut Wire,
+    log: &mut File,
+    (first, conversations): (u64, u64),
+    of: impl Fn(&mut Dice, u64) -> (&'static str, Vec<Piece>),
+) -> BTreeMap<&'static str, u64> {
     let mut dice = Dice(first);
     let mut got_through = BTreeMap::new();
     let all: Vec<u64> = (first..first + conversations).collect();
     for together in all.chunks(TOGETHER) {
         let mut said = HashMap::new();
         for id in together {
-            let kind = *KINDS.iter().chain([&HONEST]).nth(dice.below(KINDS.len() + 1)).unwrap();
-            let pieces = conversation(&mut dice, kind, *id);
+            let (kind, pieces) = of(&mut dice, *id);
             let port = 10_000 + (id % 50_000) as u16;
             // A server that defers does not hear of a handshake; without its end the first segment ends it.
             wire.say(port, dice.one(&[80, 81]), dice.below(4) > 0, &pieces);
@@ -331,20 +371,6 @@ fn say_all(wire: &mut Wire, log: &mut File, conversations: u64, first: u64) -> B
     got_through
 }
 
-fn nginx(at: &Path) -> Ended {
-    let dir = at.display();
-    let text = format!(
-        "daemon off; master_process off; pid {dir}/pid; error_log {dir}/error; events {{ worker_connections 4096; }}\nhttp {{ \
-         log_format short '$status $request'; access_log {dir}/log short; client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; \
-         fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s; server {{ listen 198.18.0.1:80 deferred; \
-         listen 198.18.0.1:81; location / {{ return 200 ok; }} }} }}"
-    );
-    std::fs::write(at.join("conf"), text).unwrap();
-    let nginx = Command::new("nginx").args(["-e", "stderr", "-c"]).arg(at.join("conf")).spawn().unwrap();
-    wait_until("nginx listens", || std::net::TcpStream::connect("198.18.0.1:81").is_ok());
-    Ended(nginx)
-}
-
 #[test]
 fn no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads() {
     let test = "no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads";
@@ -360,24 +386,36 @@ fn no_segmentation_hides_a_request_from_the_rules_that_a_real_server_reads() {
     ip(&here, "address add 198.18.0.1/24 dev wire");
     ip(&here, "neighbour replace 198.18.0.2 lladdr 02:00:00:00:00:02 dev wire nud permanent");
     here.run(|| {
-        let _nginx = nginx(dir.path());
+        let text = "log_format short '$status $uri?$args'; access_log {dir}/log short; server { listen 198.18.0.1:80 deferred; \
+             listen 198.18.0.1:81; location / { return 200 ok; } }";
+        let _nginx = nginx(dir.path(), text, "198.18.0.1:81");
         let mut log = File::open(dir.path().join("log")).unwrap();
         let table = Rules::of_text(RULES, "rules.toml").unwrap().table;
         let mut programs = Programs::load(&table, PoliceMode::Log).unwrap();
         programs.attach("wire").unwrap();
         let mut wire = Wire { tap, ends: HashMap::new() };
-        let served = say_all(&mut wire, &mut log, 600, 1_000);
+        let random = |dice: &mut Dice, id: u64| {
+            let kind = *KINDS.iter().chain([&HONEST]).nth(dice.below(KINDS.len() + 1)).unwrap();
+            (kind, conversation(dice, kind, id))
+        };
+        // In order, so that each spelling comes to both ports sooner or later.
+        let spelled = |_: &mut Dice, id: u64| ("spelling", in_order(&spelled(id % ALL, id)));
+        let mut served = say_all(&mut wire, &mut log, (1_000, 600), random);
+        served.extend(say_all(&mut wire, &mut log, (2_000, ALL), spelled));
+        println!("{ALL} spellings: {served:?}");
+        assert!(served["spelling"] > ALL / 4, "too few are read anywhere: {served:?}");
         let missing: Vec<&&str> = KINDS.iter().filter(|kind| !served.contains_key(**kind)).collect();
         assert!(missing.is_empty(), "of {missing:?} none got through where nothing is refused: {served:?}");
         programs.set_mode(PoliceMode::Enforce).unwrap();
-        let served = say_all(&mut wire, &mut log, wanted, 10_000);
+        let mut served = say_all(&mut wire, &mut log, (10_000, wanted), random);
+        served.extend(say_all(&mut wire, &mut log, (5_000, 2 * ALL), spelled));
         let counters = programs.counters().unwrap();
         println!(
             "{wanted} conversations, {} segments, {} heads, {} odd",
             counters.packets, counters.heads, counters.odd
         );
         assert_eq!(served, BTreeMap::new());
-        assert_eq!(counters.unread, [0; 4]);
+        assert!(counters.unread.iter().all(|count| *count > 0), "{counters:?}");
     })
     .unwrap();
 }

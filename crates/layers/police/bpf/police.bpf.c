@@ -20,9 +20,9 @@ enum { NEXT = -1, DROPPED = 2, ANSWERED = 3 };                     /* TCX_NEXT, 
 enum { PASS, POLICE, REFUSE };                                     /* actions */
 enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
 enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, TO_CLASS, REASONS };
-enum { PACKETS, HEADS, ODD, BODIES, WOULD, URGENT, UNREAD, REFUSALS = UNREAD + 4, EVENTS = 32 }; /* UNREAD + kind - 1, REFUSALS + reason - 1 */
+enum { PACKETS, HEADS, ODD, BODIES, WOULD, URGENT, LET_IN, UNREAD, REFUSALS = UNREAD + 4, EVENTS = 32 }; /* UNREAD + kind - 1, REFUSALS + reason - 1 */
 enum { TLS = 1, HTTP2, UPGRADE, LENGTHLESS };                      /* kinds of what is passed unread */
-enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
+enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO = 8, BOUNDED = 16, ON_OVERLOAD = 32 };
 enum { NO_CLASS = 0xff, NO_RULE = 0xffffffffU };
 enum { STRANGERS = 0xfe, DESTINATIONS };                           /* tables of addresses of listeners, and of destinations' tables */
 enum { PUBLIC_PORT = 1, CLASS_PORT };                              /* in `ports`: where clients connect; where the server listens for a class */
@@ -30,7 +30,7 @@ enum { PUBLIC_PORT = 1, CLASS_PORT };                              /* in `ports`
 struct rate { u64 interval, tolerance; };                          /* ns */
 struct rule {
     struct rate rate, per;
-    u32 bucket, counter, per_id;                                   /* per_id: never used for another rule */
+    u32 place, per_id;                                             /* of its bucket and counts; per_id: never used for other rates */
     u8 action, class, refuse, per_length;                          /* per_length 0: none */
 };
 struct side { u64 seed[2]; u32 flags, odd, unread; u8 lowest, pad[3]; }; /* of one table */
@@ -42,10 +42,10 @@ struct control {
     u32 next;                                                      /* of a connection that `stands` in a test */
     u32 strangers;                                                 /* whether other programs listen on a public port */
 };
-struct tally { u64 passed, refused[7]; };                          /* by reason - 1; a cache line */
+struct tally { u64 passed, refused; };
 struct bucket { u64 tat, pad[7]; };                                /* a cache line, since CPUs share it */
-struct key4 { u32 bits; u8 slot, table; u16 port; u32 address; };  /* port: of STRANGERS, which are of both slots */
-struct key6 { u32 bits; u8 slot, table; u16 port; u8 address[16]; } __attribute__((packed));
+/* slot: 2 more for IPv6; port: of STRANGERS, which are of both slots; address: IPv4 in front */
+struct key { u32 bits; u8 slot, table; u16 port; u8 address[16]; };
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
@@ -84,8 +84,7 @@ MAP(rules, ARRAY, 0, 2 * RULES, u32, struct rule);
 MAP(buckets, ARRAY, 0, 2 * RULES, u32, struct bucket);
 MAP(counts, PERCPU_ARRAY, 0, 2 * RULES, u32, struct tally);
 MAP(events, PERCPU_ARRAY, 0, EVENTS, u32, u64);
-MAP(sources4, LPM_TRIE, BPF_F_NO_PREALLOC, 132096, struct key4, u32); /* and which table a destination has */
-MAP(sources6, LPM_TRIE, BPF_F_NO_PREALLOC, 132096, struct key6, u32);
+MAP(sources, LPM_TRIE, BPF_F_NO_PREALLOC, 264192, struct key, u32); /* and which table a destination has */
 MAP(own_buckets, LRU_HASH, 0, 65536, struct own, u64);
 MAP(exact, HASH, BPF_F_NO_PREALLOC, 2 * RULES, struct exact, u32);
 MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
@@ -113,7 +112,7 @@ inline_ void note(u32 event)
 inline_ void tally(u32 counter, u32 reason)
 {
     struct tally *count = map_get(&counts, &counter);
-    if (count) ++*(reason ? &count->refused[(reason - 1) & 7] : &count->passed);
+    if (count) ++*(reason ? &count->refused : &count->passed);
 }
 
 /* ---- buckets and queues ---- */
@@ -189,7 +188,7 @@ inline_ u32 judge(const struct rule *rule, const struct segment *g, const volati
             if (!at) at = clock_ns();
             u32 reason = rule->per_length ? take_own(rule, g->source, at) : NONE;
             if (reason) return reason;
-            u32 i = rule->bucket;
+            u32 i = rule->place;
             struct bucket *bucket = map_get(&buckets, &i);
             reason = bucket ? take(&bucket->tat, &rule->rate, at) : NONE;
             if (reason) return reason;
@@ -254,7 +253,11 @@ inline_ u32 find(void *packet, bool xdp, u16 protocol, u32 whole, struct segment
                 g->cut = offset & 1;
                 later = offset & 0xfff8;
                 at += 8;
-            } else at += (head[1] + 1) * 8;
+            } else {
+                /* What has segments left is, in the end, for the first address of its list. */
+                if (next == IPPROTO_ROUTING && head[3] && load(packet, xdp, at + 8, g->destination, 16)) return OTHER;
+                at += (head[1] + 1) * 8;
+            }
             next = head[0];
             if (later) break;                                      /* what follows is of no head */
         }
@@ -274,28 +277,16 @@ inline_ u32 find(void *packet, bool xdp, u16 protocol, u32 whole, struct segment
 /* The rule of a connection's source: the longest source, in the table of the longest destination that a rule names. */
 inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 flags, u8 slot)
 {
+    struct key key = { .bits = v6 ? 160 : 64, .slot = slot | v6 << 1 };
     u32 *found;
-    if (!v6) {
-        struct key4 key = { .bits = 64, .slot = slot };
-        if (flags & HAS_TO4) {
-            key.table = DESTINATIONS;
-            __builtin_memcpy(&key.address, destination, 4);
-            found = map_get(&sources4, &key);
-            key.table = found ? *found : 0;
-        }
-        __builtin_memcpy(&key.address, source, 4);
-        found = map_get(&sources4, &key);
-    } else {
-        struct key6 key = { .bits = 160, .slot = slot };
-        if (flags & HAS_TO6) {
-            key.table = DESTINATIONS;
-            __builtin_memcpy(key.address, destination, 16);
-            found = map_get(&sources6, &key);
-            key.table = found ? *found : 0;
-        }
-        __builtin_memcpy(key.address, source, 16);
-        found = map_get(&sources6, &key);
+    if (flags & HAS_TO) {
+        key.table = DESTINATIONS;
+        __builtin_memcpy(key.address, destination, 16);
+        found = map_get(&sources, &key);
+        key.table = found ? *found : 0;
     }
+    __builtin_memcpy(key.address, source, 16);
+    found = map_get(&sources, &key);
     return found ? *found : NO_RULE;
 }
 
@@ -303,11 +294,9 @@ inline_ u32 source_rule(const u8 *source, const u8 *destination, bool v6, u32 fl
 inline_ bool is_strange(const u8 *destination, u16 port, bool v6)
 {
     if (!control.strangers) return false;
-    struct key4 key4 = { .bits = 64, .table = STRANGERS, .port = port };
-    struct key6 key6 = { .bits = 160, .table = STRANGERS, .port = port };
-    __builtin_memcpy(&key4.address, destination, 4);
-    __builtin_memcpy(key6.address, destination, 16);
-    u32 *found = v6 ? map_get(&sources6, &key6) : map_get(&sources4, &key4);
+    struct key key = { .bits = v6 ? 160 : 64, .slot = v6 << 1, .table = STRANGERS, .port = port };
+    __builtin_memcpy(key.address, destination, 16);
+    u32 *found = map_get(&sources, &key);
     return found && *found;
 }
 
@@ -427,7 +416,7 @@ once_ int answer(struct __sk_buff *s, const struct segment *g, u32 how)
 /* Counts a decision, and says whether it is carried out. */
 inline_ bool refused(const struct rule *rule, u32 reason)
 {
-    if (rule) tally(rule->counter, reason);
+    if (rule) tally(rule->place, reason);
     if (!reason) return false;
     note(REFUSALS + reason - 1);
     if (control.mode == ENFORCE) return true;
@@ -463,6 +452,7 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
         return rule && rule->refuse == RESET ? answer(s, g, RESET) : DROPPED;
     }
+    note(LET_IN);
     if (tracked) {
         struct flow flow = {};
         flow_of(g, &flow);
@@ -693,7 +683,7 @@ inline_ void ended(struct head *h, const struct text *t, u32 end, u32 length)
     h->plain = h->longer = 0;
     h->after = HEAD_ODD;
     if (body == UNSAID) body = 0;
-    else if (!h->body) return;
+    else if (body && !h->body) return;
     if (body != UNCLEAR && more > body) return;
     h->plain = plain;
     h->after = more == body ? HEAD_NEXT : HEAD_BODY;
@@ -702,11 +692,13 @@ inline_ void ended(struct head *h, const struct text *t, u32 end, u32 length)
     if (h->unread) h->after = HEAD_UNREAD;
 }
 
-/* TLS records and HTTP/2 are read by nobody here; a server of HTTP/1 ends a connection that begins like them. */
+/* TLS records and HTTP/2 are read by nobody here; a server of HTTP/1 ends a connection that begins like them. Of HTTP/2's preface the
+ * first line alone is a request to some. */
 inline_ u8 unreadable(const struct text *t, u32 n)
 {
     if (n >= 2 && t->byte[0] >= 0x14 && t->byte[0] <= 0x17 && t->byte[1] == 3) return TLS;
-    return n >= 16 && word_at(t, 0) == 0x5448202a20495250ULL && word_at(t, 8) == 0x0a0d302e322f5054ULL ? HTTP2 : 0; /* PRI * HTTP/2.0 */
+    return n >= 24 && word_at(t, 0) == 0x5448202a20495250ULL && word_at(t, 8) == 0x0a0d302e322f5054ULL
+        && word_at(t, 16) == 0x0a0d0a0d4d530a0dULL ? HTTP2 : 0;    /* PRI * HTTP/2.0, SM */
 }
 
 /* The characters of a method, RFC 9110's token. */
@@ -853,8 +845,9 @@ once_ int read_on(struct __sk_buff *s, const struct segment *g, struct head *h, 
     }
     h->carry = carried(t) | (t->upgrade ? HAS_UPGRADE : 0);
     if (h->body) h->unread = LENGTHLESS;
-    h->plain = plain && (h->body || t->body == UNSAID);
-    h->after = h->body ? HEAD_UNREAD : t->body == UNSAID ? HEAD_LONG : HEAD_ODD;
+    bool none = t->body == UNSAID || !t->body;
+    h->plain = plain && (h->body || none);
+    h->after = h->body ? HEAD_UNREAD : none ? HEAD_LONG : HEAD_ODD;
     return 0;
 }
 

@@ -19,13 +19,13 @@ const FORGETTING: f64 = 63.0 / 64.0;
 
 /// State of the queues at one look.
 #[derive(Clone, Copy, Debug)]
-pub struct QueueReading<'a> {
+pub struct QueueReading {
     /// Time in ns, of any monotonic clock.
     pub now_ns: u64,
     /// Connections ever put into a queue.
     pub arrived: u64,
-    /// Connections that wait in the queue of each class, from the highest to the lowest.
-    pub queues: &'a [u32],
+    /// Connections that wait in all queues.
+    pub waiting: u64,
 }
 
 /// The agent of one server.
@@ -33,7 +33,7 @@ pub struct QueueReading<'a> {
 pub struct Agent {
     target_ns: u64,
     shares: Vec<f64>,
-    last: Option<Last>,
+    last: Option<QueueReading>,
     /// Incomplete sample: connections taken out of queues, and the time for them.
     taken: u64,
     busy_ns: u64,
@@ -42,13 +42,6 @@ pub struct Agent {
     /// Time since connections wait and none was taken.
     stalled_ns: u64,
     longest_stall_ns: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    now_ns: u64,
-    arrived: u64,
-    waiting: u64,
 }
 
 impl Agent {
@@ -69,17 +62,15 @@ impl Agent {
     }
 
     /// Takes one look into account. Readings that go back, as after a restart of the server, teach nothing.
-    pub fn look(&mut self, reading: QueueReading<'_>) {
-        let waiting = reading.queues.iter().copied().map(u64::from).sum();
-        let now = Last { now_ns: reading.now_ns, arrived: reading.arrived, waiting };
+    pub fn look(&mut self, now: QueueReading) {
         let Some(last) = self.last.replace(now) else { return };
         let (Some(time_ns), Some(arrived)) =
             (now.now_ns.checked_sub(last.now_ns), now.arrived.checked_sub(last.arrived))
         else {
             return;
         };
-        let taken = (arrived + last.waiting).saturating_sub(waiting);
-        let is_busy = last.waiting > 0 && waiting > 0;
+        let taken = (arrived + last.waiting).saturating_sub(now.waiting);
+        let is_busy = last.waiting > 0 && now.waiting > 0;
         self.stalled_ns = if is_busy && taken == 0 { self.stalled_ns + time_ns } else { 0 };
         self.longest_stall_ns = self.longest_stall_ns.max(self.stalled_ns as f64);
         if is_busy {
@@ -119,7 +110,7 @@ mod tests {
     /// Looks each 10 ms at a server that takes `each` of the waiting connections.
     fn seen(agent: &mut Agent, from: u64, looks: u64, each: u64) {
         for look in from..from + looks {
-            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * each, queues: &[3, 0, 7] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * each, waiting: 10 });
         }
     }
 
@@ -136,7 +127,7 @@ mod tests {
             faster.look(QueueReading {
                 now_ns: (110 + look * 10) * MS,
                 arrived: 110 + look * 100,
-                queues: &[1],
+                waiting: 1,
             });
         }
         assert!(faster.rate().unwrap() > 9000.0, "{:?}", faster.rate());
@@ -155,7 +146,7 @@ mod tests {
         seen(&mut agent, 0, 21, 10);
         let learnt = agent.bounds();
         for look in 21..1000 {
-            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * 10, queues: &[0] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * 10, waiting: 0 });
         }
         assert_eq!((agent.bounds(), agent.rate()), (learnt, Some(1000.0)));
     }
@@ -167,7 +158,7 @@ mod tests {
         let mut arrived = 0;
         for look in 0..100 {
             arrived += if look % 5 == 0 { 50 } else { 0 };
-            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, queues: &[60] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, waiting: 60 });
         }
         let bound = agent.bounds()[0];
         assert!(
@@ -175,7 +166,7 @@ mod tests {
             "{bound} for 40 ms between the first and the last look of a stall"
         );
         for look in 100..10_000 {
-            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, queues: &[60] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, waiting: 60 });
         }
         assert_eq!(agent.bounds(), [4]);
     }

@@ -4,7 +4,7 @@
 
 use crate::reference::head::{Unread, head};
 use crate::reference::{Flow, Fragment, PacketKind, PacketOutcome, Police, Reason, Syn, TcpSegment};
-use crate::rules::table::{ConnectionClass, Rate, Refuse, RuleAction, RuleId, StageRule, When};
+use crate::rules::table::{ConnectionClass, READ, Rate, Refuse, RuleAction, RuleId, StageRule, When};
 use crate::rules::{Rules, not_plain};
 use bakeoff_units::PerSecond;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -44,7 +44,10 @@ pub fn connection(
         return ExplainedDecision { refused: true, reason };
     }
     let class = decision.class.and_then(|class| table.classes.get(usize::from(class)));
-    let reason = match decision.rule.and_then(|id| Some((id, table.rule(id)?))) {
+    let rule = decision.rule.and_then(|id| Some((id, table.rule(id)?)));
+    let is_named = rule.is_some_and(|(_, rule)| rule.class.is_some());
+    let class = class.map(|class| steered(class, !is_named)).unwrap_or_default();
+    let reason = match rule {
         Some((id, rule)) => {
             let held = table.sources.iter().find(|source| source.rule == id);
             let prefix = held.map(|held| held.prefix.to_string()).unwrap_or_default();
@@ -52,16 +55,12 @@ pub fn connection(
             let others =
                 table.sources.iter().filter(|other| other.rule != id && other.prefix.holds(source)).count();
             let longest = if others > 0 { ", the longest that holds" } else { "" };
-            let class = class.map(|class| steered(class, rule.class.is_none())).unwrap_or_default();
             let done = done(rules, rule);
             format!("{source} is in {prefix}{to}{longest} ({}:{}){class}; {done}", rules.file, rule.line)
         }
         None => {
-            let class = class.map(|class| steered(class, true)).unwrap_or_default();
-            format!(
-                "no [[from]] holds for {source}{class}; passes at any rate{}",
-                queued(rules, !class.is_empty())
-            )
+            let queued = queued(rules, !class.is_empty());
+            format!("no [[from]] holds for {source}{class}; passes at any rate{queued}")
         }
     };
     ExplainedDecision { refused: decision.outcome != PacketOutcome::Pass, reason }
@@ -114,6 +113,9 @@ fn odd(text: &str) -> String {
     let path = target.split('?').next().unwrap_or_default();
     match not_plain(path.as_bytes()) {
         Some(why) => format!("its path {why}"),
+        None if text.lines().next().is_some_and(|line| line.len() + 2 > READ) => {
+            format!("its first line is longer than the {READ} bytes that are read of it")
+        }
         None => {
             "it is not METHOD /PATH HTTP/1.1 and one whole head in the first bytes of a segment".to_owned()
         }
@@ -122,22 +124,17 @@ fn odd(text: &str) -> String {
 
 /// The matching pattern of a request rule, and why it was chosen.
 fn matched(rules: &Rules, id: RuleId) -> String {
-    let of = |list: &[(Vec<u8>, RuleId)]| {
-        let found = list.iter().find(|(_, rule)| *rule == id)?;
-        Some(String::from_utf8_lossy(&found.0).into_owned())
-    };
     let table = &rules.table;
-    of(&table.exact)
-        .map(|path| format!("is {path}"))
-        .or_else(|| {
-            of(&table.prefixes)
-                .map(|begin| format!("no whole path matches, the longest beginning is {begin}*"))
-        })
-        .or_else(|| {
-            of(&table.contains)
-                .map(|part| format!("no path and no beginning matches, the first part is *{part}*"))
-        })
-        .unwrap_or_default()
+    let lists = [
+        (&table.exact, "is ", ""),
+        (&table.prefixes, "no whole path matches, the longest beginning is ", "*"),
+        (&table.contains, "no path and no beginning matches, the first part is *", "*"),
+    ];
+    let found = lists.into_iter().find_map(|(list, before, behind)| {
+        let (path, _) = list.iter().find(|(_, rule)| *rule == id)?;
+        Some(format!("{before}{}{behind}", String::from_utf8_lossy(path)))
+    });
+    found.unwrap_or_default()
 }
 
 fn steered(class: &ConnectionClass, unnamed: bool) -> String {

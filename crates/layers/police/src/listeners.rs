@@ -13,7 +13,7 @@ pub use table::{Listening, listening, made};
 
 use bakeoff_sys::net::{deferral_s, set_deferral};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::os::fd::OwnedFd;
 use thiserror::Error;
@@ -25,61 +25,29 @@ const DEFERRAL_S: u32 = 10;
 #[derive(Debug, Error)]
 pub enum ListenerError {
     /// The server does not exist.
-    #[error("there is no process {pid} ({source}); give --server-pid the server's first process")]
-    NoServer {
-        /// Its process id.
-        pid: u32,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error("there is no process {0} ({1}); give --server-pid the server's first process")]
+    NoServer(u32, io::Error),
     /// The process exists, and its program cannot be seen.
     #[error(
-        "process {pid} is there, and its program cannot be seen ({source}); start this as root where the server was started, and give --server-pid the server's first process"
+        "process {0} is there, and its program cannot be seen ({1}); start this as root where the server was started, and give --server-pid the server's first process"
     )]
-    Closed {
-        /// Its process id.
-        pid: u32,
-        /// The I/O error.
-        source: io::Error,
-    },
+    Closed(u32, io::Error),
     /// The server's network cannot be entered.
-    #[error("the network of process {pid} cannot be entered ({source}); start this as root")]
-    Network {
-        /// The server's process id.
-        pid: u32,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error("the network of process {0} cannot be entered ({1}); start this as root")]
+    Network(u32, io::Error),
     /// A port of the rules has no listener.
-    #[error(
-        "nobody listens on port {port} ({what}); let the server listen there, or take the port out of [server]"
-    )]
-    Nobody {
-        /// The port.
-        port: u16,
-        /// Use of the port in the rules.
-        what: String,
-    },
+    #[error("nobody listens on {0}; let the server listen there, or take the port out of [server]")]
+    Nobody(RulePort),
     /// Another process has a port of the rules.
     #[error(
-        "port {port} ({what}) is not that of process {pid} or of one below it; give --server-pid the server's first process"
+        "{0} is not that of process {1} or of one below it; give --server-pid the server's first process"
     )]
-    Stranger {
-        /// The port.
-        port: u16,
-        /// Use of the port in the rules.
-        what: String,
-        /// The server's process id.
-        pid: u32,
-    },
+    Stranger(RulePort, u32),
     /// A listener of Multipath TCP: what is said in one connection can come in several, and none can be steered.
     #[error(
-        "port {port} is of Multipath TCP, which cannot be read or steered: start the server without, as Go's with GODEBUG=multipathtcp=0"
+        "port {0} is of Multipath TCP, which cannot be read or steered: start the server without, as Go's with GODEBUG=multipathtcp=0"
     )]
-    Multipath {
-        /// The port.
-        port: u16,
-    },
+    Multipath(u16),
     /// The kernel's table, or another process's descriptors, cannot be read.
     #[error("cannot take the server's sockets: {0}; it needs root (CAP_SYS_PTRACE) and Linux 5.6")]
     System(#[from] io::Error),
@@ -101,6 +69,14 @@ pub struct RulePort {
     pub port: u16,
     /// Its use in words, for errors.
     pub what: String,
+    /// The class whose connections come to it.
+    pub class: Option<u8>,
+}
+
+impl fmt::Display for RulePort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {} ({})", self.port, self.what)
+    }
 }
 
 /// Takes all sockets that listen on these ports from the server; `there` has all listeners on them.
@@ -112,16 +88,12 @@ pub fn take(
     wanted: &[RulePort],
     there: &[Listening],
 ) -> Result<Vec<TakenSocket>, ListenerError> {
-    let is_there = |wanted: &&RulePort| there.iter().any(|at| at.port == wanted.port);
-    if let Some(missing) = wanted.iter().find(|wanted| !is_there(wanted)) {
-        return Err(ListenerError::Nobody { port: missing.port, what: missing.what.clone() });
+    if let Some(missing) = wanted.iter().find(|wanted| !there.iter().any(|at| at.port == wanted.port)) {
+        return Err(ListenerError::Nobody(missing.clone()));
     }
     let taken = server.sockets(there)?;
-    let is_taken = |wanted: &&RulePort| taken.iter().any(|taken| taken.at.port == wanted.port);
-    match wanted.iter().find(|wanted| !is_taken(wanted)) {
-        Some(other) => {
-            Err(ListenerError::Stranger { port: other.port, what: other.what.clone(), pid: server.pid() })
-        }
+    match wanted.iter().find(|wanted| !taken.iter().any(|taken| taken.at.port == wanted.port)) {
+        Some(other) => Err(ListenerError::Stranger(other.clone(), server.pid())),
         None => Ok(taken),
     }
 }
@@ -140,12 +112,11 @@ impl Deferrals {
     /// First word of its lines of the status: `deferral INODE SECONDS-BEFORE`.
     const LINE: &str = "deferral ";
 
-    /// Takes over from an earlier daemon's status the settings on sockets that still exist; returns their number.
-    pub fn inherit(&mut self, status: &str, there: &[Listening]) -> usize {
+    /// Takes over from an earlier daemon's status the settings on sockets that still exist.
+    pub fn inherit(&mut self, status: &str, there: &[Listening]) {
         let lines = status.lines().filter_map(|line| line.strip_prefix(Self::LINE)?.split_once(' '));
         let numbers = lines.filter_map(|(inode, before)| Some((inode.parse().ok()?, before.parse().ok()?)));
         self.before.extend(numbers.filter(|(inode, _)| there.iter().any(|at| at.inode == *inode)));
-        self.before.len()
     }
 
     /// Notes sockets without a deferral. A server that defers by itself, as Apache does, knows its own time.
@@ -217,7 +188,7 @@ mod tests {
 
     fn of(listener: &TcpListener) -> (Vec<RulePort>, Vec<Listening>) {
         let port = listener.local_addr().unwrap().port();
-        let wanted = vec![RulePort { port, what: "public".to_owned() }];
+        let wanted = vec![RulePort { port, what: "public".to_owned(), class: None }];
         (wanted, listening(&[port]).unwrap())
     }
 
@@ -249,7 +220,8 @@ mod tests {
         assert!(deferral_s(&listener).unwrap() >= DEFERRAL_S);
         let left = format!("state armed\ndeferral x 3\ndeferral 1 9\n{}", first.text());
         let mut next = Deferrals::default();
-        assert_eq!(next.inherit(&left, &there), 1);
+        next.inherit(&left, &there);
+        assert_eq!(next.text().lines().count(), 1);
         next.note(&taken).unwrap();
         next.set(&taken).unwrap();
         assert_eq!(next.text(), first.text());

@@ -138,10 +138,10 @@ impl World {
 
     /// The daemon's look, each 10 ms.
     fn look(&mut self) {
-        let queues: Vec<u32> = self.queues.iter().map(|queue| queue.len() as u32).collect();
+        let waiting = self.queues.iter().map(|queue| queue.len() as u64).sum();
         let now_ns = (self.next_look * 1e9) as u64;
         if let Some(agent) = &mut self.agent {
-            agent.look(QueueReading { now_ns, arrived: self.arrived, queues: &queues });
+            agent.look(QueueReading { now_ns, arrived: self.arrived, waiting });
             self.bounds = agent.bounds();
         }
         self.next_look += 0.01;

@@ -7,7 +7,7 @@
 use super::interfaces::Interfaces;
 use super::life::{Armed, attach_classes, defers};
 use super::proof::living;
-use super::watch::{Watch, WatchError};
+use super::watch::Watch;
 use super::{DaemonError, DaemonSettings, rights};
 use crate::kernel::{KernelError, PoliceMode, Programs, count_time, probe};
 use crate::listeners::Server;
@@ -24,10 +24,11 @@ pub(super) fn arm<'s>(
     let status = settings.status.as_deref();
     let file = StatusFile::open(status).map_err(PathError::written(status))?;
     let left = status.map(read_back).unwrap_or_default();
-    refuse_twice(&left)?;
+    // Two that write one status would each undo the other's settings.
+    living(&left).map_or(Ok(()), |pid| Err(DaemonError::Twice(pid)))?;
     let server = Server::of(settings.server_pid)?;
     server.enter_network()?;
-    probe().map_err(KernelError::Missing)?;
+    probe().map_err(KernelError::from)?;
     let (mut watch, ready) = Watch::begin(server, &table, &left)?;
     if !watch.deferrals.is_empty() {
         note(
@@ -44,23 +45,9 @@ pub(super) fn arm<'s>(
     let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
     if let Err(error) = armed.begin().and_then(|()| rights::give_up(settings)) {
         // Nothing may stay on the server's sockets.
-        let _ = armed.put_back();
+        let _ = armed.watch.put_back();
         return Err(error);
     }
     armed.turn(note);
     Ok(armed)
-}
-
-/// Refuses a second daemon: two that write one status would each undo the other's settings.
-fn refuse_twice(left: &str) -> Result<(), DaemonError> {
-    living(left).map_or(Ok(()), |pid| Err(DaemonError::Twice(pid)))
-}
-
-impl From<WatchError> for DaemonError {
-    fn from(error: WatchError) -> Self {
-        match error {
-            WatchError::Kernel(error) => Self::Kernel(error),
-            WatchError::Deferral(source) => Self::deferral(source),
-        }
-    }
 }

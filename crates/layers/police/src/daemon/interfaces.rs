@@ -9,11 +9,14 @@ use nix::sys::socket::SockProtocol;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
-/// The question `RTM_GETLINK`; length of the `struct ifinfomsg` before attributes in question and answers, and offset
-/// of the number.
+/// The question `RTM_GETLINK`; length of the `struct ifinfomsg` before attributes in question and answers, and offsets
+/// of the type and the number.
 const GET_LINK: u16 = 18;
 const ABOUT_BYTES: usize = 16;
+const TYPE: usize = 2;
 const NUMBER: usize = 4;
+/// Types whose packets have an Ethernet head: `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
+const ETHERNET: [u16; 2] = [1, 772];
 /// Attributes: `IFLA_IFNAME`, `IFLA_MASTER`, `IFLA_LINKINFO` and `IFLA_INFO_SLAVE_KIND` in it, `IFLA_XDP` and
 /// `IFLA_XDP_PROG_ID` in it.
 const NAME: u16 = 3;
@@ -42,10 +45,12 @@ impl Interfaces {
         if let Some(missing) = named.iter().find(|name| !there.iter().any(|there| there.name == **name)) {
             return Err(KernelError::NoInterface(missing.clone()).into());
         }
-        for There { number, name, .. } in own.wanted(there) {
-            match own.one(&name, programs) {
-                Ok(()) => own.attached.insert(number, name),
-                Err(KernelError::NotEthernet(_)) if named.is_empty() => own.left_out.insert(number, name),
+        for there in own.wanted(there) {
+            match own.one(&there, programs) {
+                Ok(()) => own.attached.insert(there.number, there.name),
+                Err(KernelError::NotEthernet(name)) if named.is_empty() => {
+                    own.left_out.insert(there.number, name)
+                }
                 Err(error) => return Err(error.into()),
             };
         }
@@ -65,13 +70,14 @@ impl Interfaces {
             programs.detach(number);
             said.push(format!("the interface {name} is gone: nothing comes in through it any more"));
         }
-        for There { number, name, driver, .. } in wanted {
+        for there in wanted {
+            let (number, name) = (there.number, there.name.clone());
             let before = self.attached.insert(number, name.clone());
-            let is_first = before.is_some() && programs.is_first(number, driver).unwrap_or(true);
+            let is_first = before.is_some() && programs.is_first(number, there.driver).unwrap_or(true);
             if is_first || self.left_out.contains_key(&number) {
                 continue;
             }
-            match self.one(&name, programs) {
+            match self.one(&there, programs) {
                 Ok(()) if before.is_some() => {
                     said.push(format!(
                         "somebody took police off {name}, or came before it; it is first again"
@@ -104,9 +110,14 @@ impl Interfaces {
         named.chain(others).map(String::as_str).collect()
     }
 
-    fn one(&self, name: &str, programs: &mut Programs) -> Result<(), KernelError> {
-        // Loopback's packets never pass a driver.
-        if self.xdp && name != "lo" { programs.attach_xdp(name) } else { programs.attach(name) }
+    fn one(&self, there: &There, programs: &mut Programs) -> Result<(), KernelError> {
+        let name = there.name.as_str();
+        match there.is_ethernet {
+            false => Err(KernelError::NotEthernet(name.to_owned())),
+            // Loopback's packets never pass a driver.
+            true if self.xdp && name != "lo" => programs.attach_xdp(name),
+            true => programs.attach(name),
+        }
     }
 
     fn wanted(&self, mut there: Vec<There>) -> Vec<There> {
@@ -124,6 +135,7 @@ struct There {
     name: String,
     /// Whether it is part of a bridge or bond: its packets come in through that a second time. Those of a VRF do not.
     is_part: bool,
+    is_ethernet: bool,
     /// Number of the program in its driver.
     driver: Option<u32>,
 }
@@ -146,6 +158,7 @@ fn parse(answer: &[u8]) -> Option<There> {
         number: word(answer, NUMBER)?,
         name,
         is_part,
+        is_ethernet: half(answer, TYPE).is_some_and(|kind| ETHERNET.contains(&kind)),
         driver: within(DRIVER).and_then(|id| word(id, 0)),
     })
 }
@@ -186,10 +199,10 @@ mod tests {
             // The kernel says that there are attributes in it.
             all.extend(inner.as_ref().map(|inner| (18 | 0x8000, &inner[..])));
             all.extend(kind.map(|_| (MASTER, &[5, 0, 0, 0][..])));
-            let answer = [vec![0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], attributes(&all)].concat();
+            let answer = [vec![0, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], attributes(&all)].concat();
             let there = parse(&answer).unwrap();
-            let told = (there.number, there.name.as_str(), there.is_part, there.driver);
-            assert_eq!(told, (9, "eth0", expected, Some(77)));
+            let told = (there.number, there.name.as_str(), there.is_part, there.is_ethernet, there.driver);
+            assert_eq!(told, (9, "eth0", expected, true, Some(77)));
             assert!(
                 (0..answer.len())
                     .all(|length| parse(&answer[..length]).is_none_or(|there| there.number == 9))

@@ -8,7 +8,7 @@ use super::status::{Gaps, Report};
 use super::watch::Watch;
 use super::{DaemonError, DaemonSettings};
 use crate::agent::{Agent, OPEN, QueueReading};
-use crate::kernel::{KernelCounters, PoliceMode, Programs, RuleCount};
+use crate::kernel::{KernelCounters, PoliceMode, Programs};
 use crate::listeners::{Listening, made};
 use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::status::StatusFile;
@@ -66,7 +66,7 @@ pub(super) struct Armed<'s> {
     settings: &'s DaemonSettings,
     table: RuleTable,
     programs: Programs,
-    watch: Watch,
+    pub(super) watch: Watch,
     interfaces: Interfaces,
     agent: Option<Agent>,
     file: StatusFile,
@@ -119,7 +119,7 @@ impl<'s> Armed<'s> {
         let interfaces = self.interfaces.names();
         let (rules, classes) = (self.table.rules.len(), self.table.classes.len());
         let counters = KernelCounters::default();
-        let degree = self.report("armed", &counters, &self.gaps()).degree();
+        let degree = self.report("armed", &counters).degree();
         format!("armed: {rules} rules, {classes} classes, on {}; {degree}", interfaces.join(", "))
     }
 
@@ -162,17 +162,14 @@ impl<'s> Armed<'s> {
         Ok(self.programs.set_mode(self.settings.mode)?)
     }
 
-    pub(super) fn put_back(&mut self) -> io::Result<()> {
-        self.watch.put_back()
-    }
-
     /// Reads the queues, and sets the resulting bounds in the kernel.
     fn bound(&mut self, now: Nanos, there: &[Listening]) {
         self.queues = self.watch.queues(there);
         let Some(agent) = &mut self.agent else { return };
         let (Ok(counters), Ok(made)) = (self.programs.totals(), made()) else { return };
-        let arrived = self.arrivals.of(&counters, made);
-        agent.look(QueueReading { now_ns: now.get(), arrived, queues: &self.queues });
+        let arrived = self.arrivals.of(counters.let_in, made);
+        let waiting = self.queues.iter().copied().map(u64::from).sum();
+        agent.look(QueueReading { now_ns: now.get(), arrived, waiting });
         let bounds = agent.bounds();
         if bounds != self.bounds && self.programs.set_bounds(&bounds).is_ok() {
             self.bounds = bounds;
@@ -208,7 +205,7 @@ impl<'s> Armed<'s> {
             self.programs.swap(&self.table)?;
             let old = self.watch.find(&self.table)?;
             self.watch.take_on(old, defers(&self.table, self.settings.mode), &mut self.programs)?;
-            return Err(error.into());
+            return Err(error);
         }
         if table.overload != self.table.overload || table.classes != self.table.classes {
             self.agent = agent(&table);
@@ -231,19 +228,14 @@ impl<'s> Armed<'s> {
         last.into_iter().for_each(|text| drop(file.write(text)));
     }
 
-    fn gaps(&self) -> Gaps {
-        let interfaces = self.interfaces.missing().into_iter().map(str::to_owned).collect();
-        Gaps { listeners: self.watch.gone.clone(), interfaces }
-    }
-
-    fn report<'r>(&'r self, state: &'static str, counters: &'r KernelCounters, gaps: &'r Gaps) -> Report<'r> {
+    fn report<'r>(&'r self, state: &'static str, counters: &'r KernelCounters) -> Report<'r> {
         Report {
             state,
             mode: self.settings.mode,
             table: &self.table,
             server_pid: self.watch.server_pid(),
             interfaces: self.interfaces.names(),
-            gaps,
+            gaps: Gaps { listeners: &self.watch.gone, interfaces: self.interfaces.missing() },
             counters,
             runs: self.timer.as_ref().and_then(|_| Some((self.programs.runs().ok()?, self.clock.now()))),
             queues: &self.queues,
@@ -270,10 +262,9 @@ impl<'s> Armed<'s> {
     }
 
     /// Text of the status. Without counters there is none, and the old one stays: it is worth more than zeros.
-    fn text(&mut self, state: &'static str) -> Option<String> {
+    fn text(&self, state: &'static str) -> Option<String> {
         let counters = self.programs.counters().ok()?;
-        self.arrivals.refused_heads(refused_heads(&self.table, &counters));
-        Some(self.report(state, &counters, &self.gaps()).text())
+        Some(self.report(state, &counters).text())
     }
 }
 
@@ -292,13 +283,6 @@ fn pause(spent: Nanos) -> Nanos {
 /// Whether silent connections are to wait in the kernel: only if requests are refused there.
 pub(super) fn defers(table: &RuleTable, mode: PoliceMode) -> bool {
     mode == PoliceMode::Enforce && table.has_requests()
-}
-
-/// Number of heads refused by rules for requests.
-fn refused_heads(table: &RuleTable, counters: &KernelCounters) -> u64 {
-    // These come after the rules for sources.
-    let first = table.sources.iter().map(|source| usize::from(source.rule.0) + 1).max().unwrap_or(0);
-    counters.rules.iter().skip(first).map(RuleCount::refused).sum()
 }
 
 fn agent(table: &RuleTable) -> Option<Agent> {

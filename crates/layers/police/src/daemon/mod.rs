@@ -67,22 +67,16 @@ pub enum DaemonError {
     )]
     NoInterface,
     /// An operation of the system failed.
-    #[error("{what}: {source}")]
-    System {
-        /// The operation.
-        what: &'static str,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error("{0}: {1}")]
+    System(&'static str, io::Error),
 }
 
 impl DaemonSettings {
     /// The rules. A pipe would be waited for, and no signal heard meanwhile.
     fn read_rules(&self) -> Result<Rules, RulesError> {
-        let about = std::fs::metadata(&self.rules);
-        if about.is_ok_and(|about| !about.is_file()) {
-            let (path, why) = (self.rules.display().to_string(), io::Error::other("it is no regular file"));
-            return Err(RulesError::Unreadable { path, why });
+        if std::fs::metadata(&self.rules).is_ok_and(|about| !about.is_file()) {
+            let why = io::Error::other("it is no regular file");
+            return Err(RulesError::Unreadable(self.rules.display().to_string(), why));
         }
         Rules::read(&self.rules)
     }
@@ -90,12 +84,12 @@ impl DaemonSettings {
 
 impl DaemonError {
     fn deferral(source: io::Error) -> Self {
-        Self::System { what: "TCP_DEFER_ACCEPT", source }
+        Self::System("TCP_DEFER_ACCEPT", source)
     }
 
     /// Conversion for `map_err`.
     fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { what, source }
+        move |source| Self::System(what, source)
     }
 }
 

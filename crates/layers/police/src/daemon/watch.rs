@@ -3,6 +3,7 @@
 //! Measured side, cold. Without them connections pass as if there were no classes; the kernel has forgotten the
 //! sockets by itself. They are looked for again as soon as the kernel's table of listeners changes.
 
+use super::DaemonError;
 use crate::kernel::{KernelError, ListenerAddress, Programs, ServerListener};
 use crate::listeners::{Deferrals, ListenerError, Listening, RulePort, Server, TakenSocket, listening, take};
 use crate::rules::table::RuleTable;
@@ -10,18 +11,11 @@ use bakeoff_sys::net::is_multipath;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A port on which the server has to listen for us.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct WatchedPort {
-    wanted: RulePort,
-    class: Option<u8>,
-}
-
 /// The server and its sockets.
 #[derive(Debug)]
 pub(super) struct Watch {
     server: Server,
-    places: Vec<WatchedPort>,
+    places: Vec<RulePort>,
     /// Their ports, and the public ones.
     ports: Vec<u16>,
     /// Listeners at the last look, without the lengths of queues.
@@ -38,7 +32,7 @@ pub(super) struct Watch {
 
 /// Sockets that are ready for steering; to be dropped soon.
 pub(super) struct Ready {
-    places: Vec<WatchedPort>,
+    places: Vec<RulePort>,
     ports: Vec<u16>,
     taken: Vec<TakenSocket>,
     there: Vec<Listening>,
@@ -69,21 +63,21 @@ impl Watch {
     /// All sockets that a table needs. Changes nothing.
     pub(super) fn find(&self, table: &RuleTable) -> Result<Ready, ListenerError> {
         let places = places(table);
-        let wanted: Vec<RulePort> = places.iter().map(|place| place.wanted.clone()).collect();
-        let ports = [ports(&places), table.ports.clone()].concat();
+        let ports =
+            places.iter().map(|place| place.port).chain(table.ports.iter().copied()).collect::<Vec<_>>();
         let there = listening(&ports)?;
-        let taken = take(&self.server, &wanted, &there)?;
+        let taken = take(&self.server, &places, &there)?;
         let is_read = table.has_requests() || !table.classes.is_empty();
         let many = taken.iter().find(|taken| is_read && is_multipath(&taken.socket).unwrap_or(false));
         if let Some(TakenSocket { at, .. }) = many {
-            return Err(ListenerError::Multipath { port: at.port });
+            return Err(ListenerError::Multipath(at.port));
         }
         // Nothing would come to the classes.
         let is_all = |(on, _, strange): &&ListenerAddress| *strange && on.length() == 0;
         let listeners = addresses(&there, &taken);
         if let Some((_, port, _)) = listeners.iter().find(is_all).filter(|_| !table.classes.is_empty()) {
-            let (pid, what) = (self.server.pid(), "`listen`, at all addresses".to_owned());
-            return Err(ListenerError::Stranger { port: *port, what, pid });
+            let stranger = place(*port, "`listen`, at all addresses", None);
+            return Err(ListenerError::Stranger(stranger, self.server.pid()));
         }
         Ok(Ready { places, ports, taken, there })
     }
@@ -95,14 +89,14 @@ impl Watch {
         ready: Ready,
         defers: bool,
         programs: &mut Programs,
-    ) -> Result<(), WatchError> {
+    ) -> Result<(), DaemonError> {
         steer(&ready.places, &ready.taken, programs)?;
         programs.leave_out(&addresses(&ready.there, &ready.taken))?;
         if self.places != ready.places || !defers {
-            self.put_back()?;
+            self.put_back().map_err(DaemonError::deferral)?;
         }
         if defers {
-            self.deferrals.note(&ready.taken)?;
+            self.deferrals.note(&ready.taken).map_err(DaemonError::deferral)?;
         }
         (self.places, self.ports, self.defers) = (ready.places, ready.ports, defers);
         self.inodes = inodes(&ready.there);
@@ -152,8 +146,8 @@ impl Watch {
         {
             said.push(format!("TCP_DEFER_ACCEPT: {error}"));
         }
-        let is_gone = |place: &&WatchedPort| !taken.iter().any(|taken| taken.at.port == place.wanted.port);
-        let gone: Vec<u16> = self.places.iter().filter(is_gone).map(|place| place.wanted.port).collect();
+        let is_gone = |place: &&RulePort| !taken.iter().any(|taken| taken.at.port == place.port);
+        let gone: Vec<u16> = self.places.iter().filter(is_gone).map(|place| place.port).collect();
         if let Some(port) = gone.iter().find(|port| !self.gone.contains(port)) {
             said.push(format!(
                 "the server does not listen on port {port} any more; it is looked for ten times a second"
@@ -182,8 +176,8 @@ impl Watch {
 
     /// Number of waiting connections of each class.
     pub(super) fn queues(&self, there: &[Listening]) -> Vec<u32> {
-        let of = |place: &WatchedPort| {
-            there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum::<u32>()
+        let of = |place: &RulePort| {
+            there.iter().filter(|at| at.port == place.port).map(|at| at.waiting).sum::<u32>()
         };
         self.places.iter().filter(|place| place.class.is_some()).map(of).collect()
     }
@@ -198,19 +192,10 @@ impl Watch {
     }
 }
 
-/// Reasons for not using sockets.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum WatchError {
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
-    #[error("TCP_DEFER_ACCEPT: {0}")]
-    Deferral(#[from] io::Error),
-}
-
-fn steer(places: &[WatchedPort], taken: &[TakenSocket], programs: &mut Programs) -> Result<(), KernelError> {
-    let of = |place: &WatchedPort| {
+fn steer(places: &[RulePort], taken: &[TakenSocket], programs: &mut Programs) -> Result<(), KernelError> {
+    let of = |place: &RulePort| {
         let class = place.class?;
-        let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
+        let own = taken.iter().filter(|taken| taken.at.port == place.port);
         Some(own.map(move |taken| ServerListener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
     };
     let listeners: Vec<ServerListener<'_>> = places.iter().filter_map(of).flatten().collect();
@@ -229,19 +214,18 @@ fn inodes(there: &[Listening]) -> Vec<u64> {
     there.iter().map(|at| at.inode).collect()
 }
 
-fn ports(places: &[WatchedPort]) -> Vec<u16> {
-    places.iter().map(|place| place.wanted.port).collect()
-}
-
 /// Without classes the public ports; with them the classes' own, from highest to lowest, and no listener is needed on
 /// a public one.
-fn places(table: &RuleTable) -> Vec<WatchedPort> {
-    let place = |port, what, class| WatchedPort { wanted: RulePort { port, what }, class };
+fn places(table: &RuleTable) -> Vec<RulePort> {
     if table.classes.is_empty() {
-        return table.ports.iter().map(|port| place(*port, "`listen`".to_owned(), None)).collect();
+        return table.ports.iter().map(|port| place(*port, "`listen`", None)).collect();
     }
     let classes = table.classes.iter().zip(0..);
-    classes.map(|(class, number)| place(class.port, format!("class {}", class.name), Some(number))).collect()
+    classes.map(|(class, number)| place(class.port, &format!("class {}", class.name), Some(number))).collect()
+}
+
+fn place(port: u16, what: &str, class: Option<u8>) -> RulePort {
+    RulePort { port, what: what.to_owned(), class }
 }
 
 #[cfg(test)]
@@ -255,7 +239,7 @@ mod tests {
         let found = |classes: &[ConnectionClass]| {
             let table = RuleTable { ports: vec![80, 81], classes: classes.to_vec(), ..RuleTable::default() };
             let places = places(&table);
-            places.iter().map(|place| (place.wanted.port, place.class)).collect::<Vec<_>>()
+            places.iter().map(|place| (place.port, place.class)).collect::<Vec<_>>()
         };
         assert_eq!(found(&[class("high", 8200), class("low", 8201)]), [(8200, Some(0)), (8201, Some(1))]);
         assert_eq!(found(&[]), [(80, None), (81, None)]);

@@ -20,6 +20,8 @@ pub struct KernelCounters {
     pub would_refuse: u64,
     /// Segments whose urgent mark was taken off.
     pub urgent: u64,
+    /// SYNs let through.
+    pub let_in: u64,
     /// Connections that are not read any more, by kind: as [`Unread::ALL`].
     pub unread: [u64; Unread::ALL.len()],
     /// Refusals by reason, with or without a rule: as [`Reason::ALL`].
@@ -35,15 +37,8 @@ pub struct RuleCount {
     pub name: String,
     /// Number let through.
     pub passed: u64,
-    /// Refused, by reason: as [`Reason::ALL`].
-    pub by_reason: [u64; Reason::ALL.len()],
-}
-
-impl RuleCount {
     /// Number refused, for any reason.
-    pub fn refused(&self) -> u64 {
-        self.by_reason.iter().sum()
-    }
+    pub refused: u64,
 }
 
 /// Number and time of program runs while a descriptor of `count_time` was open.

@@ -5,45 +5,32 @@
 use thiserror::Error;
 
 /// Missing feature, so that nothing can be loaded here: the reason of `none: REASON`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MissingFeature {
     /// The kernel was built without BPF, or something forbids the call.
+    #[error("this kernel has no bpf(2), or forbids it: CONFIG_BPF_SYSCALL is needed")]
     Bpf,
-    /// Not allowed: `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` are needed.
+    /// Not allowed.
+    #[error("not allowed to load BPF programs: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")]
     Privilege,
-    /// Older than Linux 6.6: no tcx.
+    /// Older than Linux 6.6.
+    #[error("this kernel has no tcx: Linux 6.6 or later is needed")]
     Tcx,
-    /// No `/sys/kernel/btf/vmlinux`: the lengths of queues cannot be read.
+    /// The lengths of queues cannot be read.
+    #[error("no /sys/kernel/btf/vmlinux: a kernel with CONFIG_DEBUG_INFO_BTF is needed")]
     Btf,
-}
-
-impl std::fmt::Display for MissingFeature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Bpf => "this kernel has no bpf(2), or forbids it: CONFIG_BPF_SYSCALL is needed",
-            Self::Privilege => {
-                "not allowed to load BPF programs: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
-            }
-            Self::Tcx => "this kernel has no tcx: Linux 6.6 or later is needed",
-            Self::Btf => "no /sys/kernel/btf/vmlinux: a kernel with CONFIG_DEBUG_INFO_BTF is needed",
-        })
-    }
 }
 
 /// Reason why something could not be done in the kernel.
 #[derive(Debug, Error)]
 pub enum KernelError {
     /// A feature is missing here.
-    #[error("{0}")]
-    Missing(MissingFeature),
-    /// The verifier refused a program: a fault of this version, or a kernel it was not tried on.
-    #[error("the kernel refuses the program {program}: {last}")]
-    Verifier {
-        /// Name of the program.
-        program: &'static str,
-        /// The last line of the verifier's log.
-        last: String,
-    },
+    #[error(transparent)]
+    Missing(#[from] MissingFeature),
+    /// The verifier refused a program, by the last line of its log: a fault of this version, or a kernel it was not
+    /// tried on.
+    #[error("the kernel refuses the program {0}: {1}")]
+    Verifier(&'static str, String),
     /// An interface that is not there.
     #[error("no interface {0}: `ip link` lists them")]
     NoInterface(String),
@@ -53,30 +40,13 @@ pub enum KernelError {
     /// The driver has no native XDP.
     #[error("the interface {0} takes no native XDP ({1}): leave out --xdp")]
     NoXdp(String, String),
-    /// A program could not be attached.
-    #[error("cannot attach to {place}: {why}")]
-    Attach {
-        /// The interface, or the network namespace.
-        place: String,
-        /// The kernel's error.
-        why: String,
-    },
-    /// More than the maps hold.
-    #[error("{what}: {wanted}, and the loaded programs hold {most}; end this police and start it anew")]
-    Full {
-        /// The kind of entries.
-        what: &'static str,
-        /// Their number.
-        wanted: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// A call to a map failed.
-    #[error("the map {map} of the loaded programs: {why}")]
-    Map {
-        /// Its name in `police.bpf.c`.
-        map: &'static str,
-        /// The kernel's error.
-        why: String,
-    },
+    /// A program could not be attached to an interface, or to the network namespace.
+    #[error("cannot attach to {0}: {1}")]
+    Attach(String, String),
+    /// A class has more sockets than the programs hold.
+    #[error("class {0} has more than {1} listening sockets: let the server listen with fewer")]
+    ManySockets(String, usize),
+    /// A call to a map of `police.bpf.c` failed.
+    #[error("the map {0} of the loaded programs: {1}")]
+    Map(&'static str, String),
 }

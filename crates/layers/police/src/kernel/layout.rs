@@ -4,17 +4,16 @@
 
 use super::automaton::State;
 use crate::rules::AddressPrefix;
-use crate::rules::table::{Refuse, RuleAction, StageRule};
+use crate::rules::table::{RuleAction, StageRule};
+use aya::maps::lpm_trie::Key;
 use std::net::IpAddr;
 
 /// Limit on classes, and on sockets of each.
 pub(super) const CLASSES: usize = crate::rules::table::CLASSES_MAX;
 pub(super) const SOCKETS: usize = 16;
-/// Number of reasons in a rule's tally.
-pub(super) const REASONS: usize = crate::reference::Reason::ALL.len();
 /// Entries of `events`: those of [`super::KernelCounters`] by themselves, then kinds of unread connections, then
 /// reasons.
-pub(super) const EVENTS: usize = 6;
+pub(super) const EVENTS: usize = 7;
 /// No class, no rule.
 const NO_CLASS: u8 = 0xff;
 pub(super) const NO_RULE: u32 = u32::MAX;
@@ -25,34 +24,23 @@ const STRANGERS: usize = 0xfe;
 const PATH_KEY: usize = 256;
 
 pub(super) type RuleBytes = [u8; 48];
-pub(super) type Key4 = [u8; 8];
-pub(super) type Key6 = [u8; 20];
+pub(super) type AddressKey = [u8; 20];
 pub(super) type PathKey = [u8; PATH_KEY];
 pub(super) type ExactKey = [u8; 16];
 pub(super) type Row = [u8; 264];
 pub(super) type ControlBytes = [u8; 128];
-pub(super) type CounterValues = [u64; 8];
-pub(super) type Ports = [u8; 2 * 65_536];
+pub(super) type Tally = [u64; 2];
+pub(super) type Ports = [[u8; 65_536]; 2];
 
 /// `struct side`: the part of a table besides maps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {
     pub(super) seed: [u64; 2],
-    pub(super) flags: u32,
+    /// From `HAS_EXACT` on.
+    pub(super) flags: [bool; 6],
     pub(super) odd: u32,
     pub(super) unread: u32,
     pub(super) lowest: Option<u8>,
-}
-
-/// `Side::flags`.
-pub(super) mod flag {
-    pub(in super::super) const EXACT: u32 = 1;
-    pub(in super::super) const PREFIX: u32 = 2;
-    pub(in super::super) const CONTAINS: u32 = 4;
-    pub(in super::super) const TO4: u32 = 8;
-    pub(in super::super) const TO6: u32 = 16;
-    pub(in super::super) const BOUNDED: u32 = 32;
-    pub(in super::super) const ON_OVERLOAD: u32 = 64;
 }
 
 /// `struct control`.
@@ -80,7 +68,8 @@ impl Control {
         }
         for side in &self.sides {
             bytes.extend(side.seed.map(u64::to_ne_bytes).concat());
-            bytes.extend([side.flags, side.odd, side.unread].map(u32::to_ne_bytes).concat());
+            let flags = side.flags.iter().rev().fold(0, |flags, flag| flags << 1 | u32::from(*flag));
+            bytes.extend([flags, side.odd, side.unread].map(u32::to_ne_bytes).concat());
             bytes.extend([side.lowest.unwrap_or(NO_CLASS), 0, 0, 0]);
         }
         bytes.extend([self.next, u32::from(self.strangers)].map(u32::to_ne_bytes).concat());
@@ -95,65 +84,45 @@ fn laid<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     bytes
 }
 
-/// State of a rule: its bucket, its counters, and the number of its prefixes' buckets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RuleIndex {
-    pub(super) bucket: u32,
-    pub(super) counter: u32,
-    pub(super) per: u32,
-}
-
 /// `struct rule`.
-pub(super) fn rule(rule: &StageRule, place: RuleIndex) -> RuleBytes {
+pub(super) fn rule(rule: &StageRule, place: u32, per_id: u32) -> RuleBytes {
     let (action, rate) = match rule.action {
         RuleAction::Pass => (0, None),
         RuleAction::Police(rate) => (1, Some(rate)),
         RuleAction::Refuse => (2, None),
     };
-    let refuse = match rule.refuse {
-        Refuse::Drop => 0,
-        Refuse::Reset => 1,
-        Refuse::Status503 => 2,
-        Refuse::Status429 => 3,
-    };
     let [rate, per] = [rate, rule.per.map(|per| per.rate)].map(|rate| {
         let words = rate.map_or([0; 2], |rate| [rate.interval_ns, rate.tolerance_ns]);
         words.map(u64::to_ne_bytes).concat()
     });
-    let places = [place.bucket, place.counter, place.per].map(u32::to_ne_bytes).concat();
-    let last = [action, rule.class.unwrap_or(NO_CLASS), refuse, rule.per.map_or(0, |per| per.length)];
+    let places = [place, per_id].map(u32::to_ne_bytes).concat();
+    let last =
+        [action, rule.class.unwrap_or(NO_CLASS), rule.refuse as u8, rule.per.map_or(0, |per| per.length)];
     laid(&[&rate, &per, &places, &last])
 }
 
-/// Key of a prefix in a trie of addresses, and the number of its significant bits.
-pub(super) enum AddressKey {
-    V4(u32, Key4),
-    V6(u32, Key6),
-}
-
-/// `struct key4`, `struct key6`.
-pub(super) fn address_key(prefix: AddressPrefix, slot: usize, table: usize) -> AddressKey {
-    prefix_key(prefix, [slot as u8, table as u8, 0, 0])
+/// `struct key`: a prefix in a table.
+pub(super) fn address_key(prefix: AddressPrefix, slot: usize, table: usize) -> Key<AddressKey> {
+    prefix_key(prefix, slot, [table as u8, 0, 0])
 }
 
 /// The same for what a listener has of a port: an address, or all of a family.
-pub(super) fn listener_key(prefix: AddressPrefix, port: u16) -> AddressKey {
+pub(super) fn listener_key(prefix: AddressPrefix, port: u16) -> Key<AddressKey> {
     let [high, low] = port.to_be_bytes();
-    prefix_key(prefix, [0, STRANGERS as u8, high, low])
+    prefix_key(prefix, 0, [STRANGERS as u8, high, low])
 }
 
-fn prefix_key(prefix: AddressPrefix, begin: [u8; 4]) -> AddressKey {
-    let bits = 32 + u32::from(prefix.length());
-    match prefix.address() {
-        IpAddr::V4(v4) => AddressKey::V4(bits, laid(&[&begin, &v4.octets()])),
-        IpAddr::V6(v6) => AddressKey::V6(bits, laid(&[&begin, &v6.octets()])),
-    }
+fn prefix_key(prefix: AddressPrefix, slot: usize, behind: [u8; 3]) -> Key<AddressKey> {
+    let (family, address) = match prefix.address() {
+        IpAddr::V4(v4) => (0, v4.octets().to_vec()),
+        IpAddr::V6(v6) => (2, v6.octets().to_vec()),
+    };
+    Key::new(32 + u32::from(prefix.length()), laid(&[&[slot as u8 | family], &behind, &address]))
 }
 
-/// `struct path_key` and the number of its significant bits; `None` if the path is longer than any that is read.
-pub(super) fn path_key(path: &[u8], slot: usize) -> Option<(u32, PathKey)> {
-    let bits = 64 + 8 * path.len() as u32;
-    (path.len() <= PATH_KEY - 8).then(|| (bits, laid(&[&(slot as u64).to_ne_bytes(), path])))
+/// `struct path_key`.
+pub(super) fn path_key(path: &[u8], slot: usize) -> Key<PathKey> {
+    Key::new(64 + 8 * path.len() as u32, laid(&[&(slot as u64).to_ne_bytes(), path]))
 }
 
 /// `struct exact`: as `path` mixes it, eight bytes at a time, the last ones filled with zeros, then the length.

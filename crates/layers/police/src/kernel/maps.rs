@@ -5,8 +5,7 @@
 use super::KernelError;
 use super::automaton;
 use super::layout::{
-    self, AddressKey, Control, CounterValues, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports,
-    Row, RuleBytes, Side, flag,
+    self, AddressKey, Control, DESTINATIONS, ExactKey, NO_RULE, PathKey, Ports, Row, RuleBytes, Side, Tally,
 };
 use super::places::Places;
 use crate::rules::AddressPrefix;
@@ -28,10 +27,9 @@ pub(super) struct Maps {
     ports: Array<MapData, Ports>,
     rules: Array<MapData, RuleBytes>,
     buckets: Array<MapData, [u64; 8]>,
-    counts: PerCpuArray<MapData, CounterValues>,
+    counts: PerCpuArray<MapData, Tally>,
     events: PerCpuArray<MapData, u64>,
-    sources4: Trie<Key4>,
-    sources6: Trie<Key6>,
+    sources: Trie<AddressKey>,
     exact: HashMap<MapData, ExactKey, u32>,
     prefixes: Trie<PathKey>,
     automaton: Array<MapData, Row>,
@@ -41,15 +39,14 @@ pub(super) struct Maps {
 /// Entries of one table, so that they can be removed.
 #[derive(Default)]
 pub(super) struct Filled {
-    v4: Vec<Key<Key4>>,
-    v6: Vec<Key<Key6>>,
+    sources: Vec<Key<AddressKey>>,
     exact: Vec<ExactKey>,
     prefixes: Vec<Key<PathKey>>,
 }
 
 /// A call that failed, and the map it was for.
 pub(super) fn failed(map: &'static str) -> impl Fn(MapError) -> KernelError {
-    move |error| KernelError::Map { map, why: said(&error) }
+    move |error| KernelError::Map(map, said(&error))
 }
 
 /// An error and its causes, in one line.
@@ -67,8 +64,7 @@ impl Maps {
             buckets: taken(ebpf, "buckets")?,
             counts: taken(ebpf, "counts")?,
             events: taken(ebpf, "events")?,
-            sources4: taken(ebpf, "sources4")?,
-            sources6: taken(ebpf, "sources6")?,
+            sources: taken(ebpf, "sources")?,
             exact: taken(ebpf, "exact")?,
             prefixes: taken(ebpf, "prefixes")?,
             automaton: taken(ebpf, "automaton")?,
@@ -90,77 +86,71 @@ impl Maps {
         &mut self,
         table: &RuleTable,
         slot: usize,
-        places: &mut Places,
+        places: &Places,
         filled: &mut Filled,
     ) -> Result<Side, KernelError> {
         self.fill_rules(table, slot, places)?;
-        let destinations = self.fill_sources(table, slot, filled)?;
+        self.fill_sources(table, slot, filled)?;
         let seed = [(); 2].map(|()| RandomState::new().build_hasher().finish());
         for (path, id) in &table.exact {
             let key = layout::exact_key(path, seed);
             self.exact.insert(key, u32::from(id.0), 0).map_err(failed("exact"))?;
             filled.exact.push(key);
         }
-        // A prefix longer than the part of a path that is read never matches.
-        let keys = table.prefixes.iter().filter_map(|(path, id)| Some((layout::path_key(path, slot)?, id)));
-        for ((bits, key), id) in keys {
-            let key = Key::new(bits, key);
+        for (path, id) in &table.prefixes {
+            let key = layout::path_key(path, slot);
             self.prefixes.insert(&key, u32::from(id.0), 0).map_err(failed("prefixes"))?;
             filled.prefixes.push(key);
         }
         self.fill_automaton(table, slot)?;
-        let has = |some: bool, flag: u32| if some { flag } else { 0 };
         let overload = table.overload.as_ref();
-        let flags = has(!table.exact.is_empty(), flag::EXACT)
-            | has(!table.prefixes.is_empty(), flag::PREFIX)
-            | has(!table.contains.is_empty(), flag::CONTAINS)
-            | has(overload.is_some(), flag::BOUNDED)
-            | has(overload.is_some_and(|overload| overload.when == When::Overload), flag::ON_OVERLOAD)
-            | destinations;
+        let flags = [
+            !table.exact.is_empty(),
+            !table.prefixes.is_empty(),
+            !table.contains.is_empty(),
+            table.sources.iter().any(|source| source.to.is_some()),
+            overload.is_some(),
+            overload.is_some_and(|overload| overload.when == When::Overload),
+        ];
         let [odd, unread] = [table.odd, table.unread].map(|rule| rule.map_or(NO_RULE, |id| u32::from(id.0)));
         Ok(Side { seed, flags, odd, unread, lowest: table.lowest() })
     }
 
-    fn fill_rules(&mut self, table: &RuleTable, slot: usize, places: &mut Places) -> Result<(), KernelError> {
-        let most = self.rules.len() as usize / 2;
-        let full = || KernelError::Full { what: "rules", wanted: table.rules.len(), most };
-        if table.rules.len() > most {
-            return Err(full());
-        }
+    fn fill_rules(&mut self, table: &RuleTable, slot: usize, places: &Places) -> Result<(), KernelError> {
         for (id, rule) in table.rules.iter().enumerate() {
-            let placed = places.of(rule).ok_or_else(full)?;
-            if placed.fresh_bucket {
-                self.buckets.set(placed.place.bucket, [0; 8], 0).map_err(failed("buckets"))?;
-            }
-            if placed.fresh_counter {
-                let none = vec![CounterValues::default(); cpus()?];
+            let Some(place) = places.of(&rule.name) else { continue };
+            if place.is_new {
+                self.buckets.set(place.entry, [0; 8], 0).map_err(failed("buckets"))?;
+                let none = vec![Tally::default(); cpus()?];
                 let none = none.try_into().map_err(|error| failed("counts")(MapError::IoError(error)))?;
-                self.counts.set(placed.place.counter, none, 0).map_err(failed("counts"))?;
+                self.counts.set(place.entry, none, 0).map_err(failed("counts"))?;
             }
-            let bytes = layout::rule(rule, placed.place);
+            let bytes = layout::rule(rule, place.entry, place.per_id);
             self.rules.set((2 * id + slot) as u32, bytes, 0).map_err(failed("rules"))?;
         }
         Ok(())
     }
 
-    /// Inserts the sources; returns the flags of named destinations.
+    /// Gives rules with other rates fresh buckets, once no packet is decided by the old ones.
+    pub(super) fn renew(&mut self, places: &Places) {
+        places.changed().for_each(|entry| drop(self.buckets.set(entry, [0; 8], 0)));
+    }
+
     fn fill_sources(
         &mut self,
         table: &RuleTable,
         slot: usize,
         filled: &mut Filled,
-    ) -> Result<u32, KernelError> {
-        let mut flags = 0;
+    ) -> Result<(), KernelError> {
         for (number, destination) in table.by_destination().iter().enumerate() {
             for (prefix, id) in &destination.sources {
                 self.put(layout::address_key(*prefix, slot, number), u32::from(id.0), filled)?;
             }
             if let Some(to) = destination.to {
                 self.put(layout::address_key(to, slot, DESTINATIONS), number as u32, filled)?;
-                flags |= if to.address().is_ipv4() { flag::TO4 } else { flag::TO6 };
             }
         }
-        Ok(flags)
+        Ok(())
     }
 
     /// Inserts what a listener has; all of IPv6 takes IPv4 as well.
@@ -177,30 +167,16 @@ impl Maps {
         Ok(())
     }
 
-    fn put(&mut self, key: AddressKey, value: u32, filled: &mut Filled) -> Result<(), KernelError> {
-        match key {
-            AddressKey::V4(bits, key) => {
-                let key = Key::new(bits, key);
-                self.sources4.insert(&key, value, 0).map_err(failed("sources4"))?;
-                filled.v4.push(key);
-            }
-            AddressKey::V6(bits, key) => {
-                let key = Key::new(bits, key);
-                self.sources6.insert(&key, value, 0).map_err(failed("sources6"))?;
-                filled.v6.push(key);
-            }
-        }
+    fn put(&mut self, key: Key<AddressKey>, value: u32, filled: &mut Filled) -> Result<(), KernelError> {
+        self.sources.insert(&key, value, 0).map_err(failed("sources"))?;
+        filled.sources.push(key);
         Ok(())
     }
 
     fn fill_automaton(&mut self, table: &RuleTable, slot: usize) -> Result<(), KernelError> {
         let patterns: Vec<&[u8]> = table.contains.iter().map(|(pattern, _)| pattern.as_slice()).collect();
         let rules: Vec<u16> = table.contains.iter().map(|(_, id)| id.0).collect();
-        let wanted = patterns.iter().map(|pattern| pattern.len()).sum();
-        let full = KernelError::Full { what: "bytes of patterns", wanted, most: automaton::STATES - 1 };
-        let states =
-            if patterns.is_empty() { Vec::new() } else { automaton::states(&patterns).ok_or(full)? };
-        for (number, state) in states.iter().enumerate() {
+        for (number, state) in automaton::states(&patterns).iter().enumerate() {
             let row = layout::row(state, &rules);
             self.automaton.set((2 * number + slot) as u32, row, 0).map_err(failed("automaton"))?;
         }
@@ -209,11 +185,8 @@ impl Maps {
 
     /// Removes a table; a missing entry is no error.
     pub(super) fn empty(&mut self, filled: Filled) {
-        for key in &filled.v4 {
-            let _gone = self.sources4.remove(key);
-        }
-        for key in &filled.v6 {
-            let _gone = self.sources6.remove(key);
+        for key in &filled.sources {
+            let _gone = self.sources.remove(key);
         }
         for key in &filled.exact {
             let _gone = self.exact.remove(key);
@@ -229,13 +202,10 @@ impl Maps {
         Ok(counts.iter().sum())
     }
 
-    /// The number that a rule let through, then its refusals by reason.
-    pub(super) fn tally(&self, counter: u32) -> Result<CounterValues, KernelError> {
-        let mut sum = CounterValues::default();
-        for tally in self.counts.get(&counter, 0).map_err(failed("counts"))?.iter() {
-            sum.iter_mut().zip(tally).for_each(|(sum, count)| *sum += count);
-        }
-        Ok(sum)
+    /// The numbers that a rule let through and refused.
+    pub(super) fn tally(&self, entry: u32) -> Result<Tally, KernelError> {
+        let tallies = self.counts.get(&entry, 0).map_err(failed("counts"))?;
+        Ok(tallies.iter().fold([0; 2], |[passed, refused], tally| [passed + tally[0], refused + tally[1]]))
     }
 }
 
@@ -244,6 +214,6 @@ fn cpus() -> Result<usize, KernelError> {
 }
 
 fn taken<M: TryFrom<Map, Error = MapError>>(ebpf: &mut Ebpf, name: &'static str) -> Result<M, KernelError> {
-    let none = || KernelError::Map { map: name, why: "not in the object".to_owned() };
+    let none = || KernelError::Map(name, "not in the object".to_owned());
     M::try_from(ebpf.take_map(name).ok_or_else(none)?).map_err(failed(name))
 }

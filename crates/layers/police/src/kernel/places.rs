@@ -3,101 +3,58 @@
 //!
 //! Measured side, cold, pure.
 
-use super::layout::RuleIndex;
 use crate::rules::table::{Per, RuleAction, StageRule};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Entries of an array in use, with their users.
-#[derive(Debug)]
-struct Pool<K> {
-    taken: BTreeMap<K, u32>,
-    free: Vec<u32>,
-}
-
-impl<K: Ord + Clone> Pool<K> {
-    fn new(most: u32) -> Self {
-        Self { taken: BTreeMap::new(), free: (0..most).rev().collect() }
-    }
-
-    /// Entry of a key, and whether it is a new one; `None` if all are in use.
-    fn of(&mut self, key: K) -> Option<(u32, bool)> {
-        if let Some(place) = self.taken.get(&key) {
-            return Some((*place, false));
-        }
-        let place = self.free.pop()?;
-        self.taken.insert(key, place);
-        Some((place, true))
-    }
-
-    fn keep(&mut self, kept: impl Fn(&K) -> bool) {
-        let gone: Vec<K> = self.taken.keys().filter(|key| !kept(key)).cloned().collect();
-        self.free.extend(gone.iter().filter_map(|key| self.taken.remove(key)));
-    }
-}
-
-/// Key of a bucket: the name of a rule, with its rates.
-type Rated = (String, [u64; 5]);
-
-/// Entries of all rules.
-#[derive(Debug)]
+/// Entries of a table's rules, by name.
+#[derive(Debug, Default)]
 pub(super) struct Places {
-    counters: Pool<String>,
-    buckets: Pool<Rated>,
-    /// Number of each bucket's prefixes: never given twice, since entries of an old one stay until they are
-    /// forgotten.
-    per: BTreeMap<u32, u32>,
+    of: BTreeMap<String, Place>,
     next_per: u32,
 }
 
-/// Entries of a rule, and which of them must be cleared first.
-pub(super) struct Placed {
-    pub(super) place: RuleIndex,
-    pub(super) fresh_bucket: bool,
-    pub(super) fresh_counter: bool,
+/// Entry of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Of its bucket and its counters.
+    pub(super) entry: u32,
+    /// Number of its prefixes' buckets: never given to other rates, since entries of old ones stay until they are
+    /// forgotten.
+    pub(super) per_id: u32,
+    rates: (RuleAction, Option<Per>),
+    /// The table before has no rule of this name.
+    pub(super) is_new: bool,
+    /// The table before has one with other rates.
+    pub(super) is_changed: bool,
 }
 
 impl Places {
-    pub(super) fn new(most: u32) -> Self {
-        Self { counters: Pool::new(most), buckets: Pool::new(most), per: BTreeMap::new(), next_per: 0 }
-    }
-
-    /// Entries of a rule; `None` if there is no room.
-    pub(super) fn of(&mut self, rule: &StageRule) -> Option<Placed> {
-        let (counter, fresh_counter) = self.counters.of(rule.name.clone())?;
-        let (bucket, fresh_bucket) = self.buckets.of(rated(rule))?;
-        if fresh_bucket {
-            self.per.insert(bucket, self.next_per);
-            self.next_per = self.next_per.wrapping_add(1);
+    /// Entries of the next table's rules: those of this one are not given to other names.
+    pub(super) fn next(&self, rules: &[StageRule]) -> Self {
+        let taken: BTreeSet<u32> = self.of.values().map(|place| place.entry).collect();
+        let mut free = (0..).filter(|entry| !taken.contains(entry));
+        let mut next = Self { of: BTreeMap::new(), next_per: self.next_per };
+        for rule in rules {
+            let (rates, before) = ((rule.action, rule.per), self.of.get(&rule.name));
+            let same = before.filter(|before| before.rates == rates);
+            let entry = before.map(|before| before.entry).or_else(|| free.next()).unwrap_or(u32::MAX);
+            let per_id = same.map_or(next.next_per, |same| same.per_id);
+            next.next_per = next.next_per.wrapping_add(u32::from(same.is_none()));
+            let (is_new, is_changed) = (before.is_none(), before.is_some() && same.is_none());
+            next.of.insert(rule.name.clone(), Place { entry, per_id, rates, is_new, is_changed });
         }
-        let per = self.per.get(&bucket).copied().unwrap_or_default();
-        Some(Placed { place: RuleIndex { bucket, counter, per }, fresh_bucket, fresh_counter })
+        next
     }
 
-    /// Frees the entries of all other rules.
-    pub(super) fn keep_only(&mut self, rules: &[StageRule]) {
-        let names: std::collections::BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
-        let rates: std::collections::BTreeSet<Rated> = rules.iter().map(rated).collect();
-        self.counters.keep(|name| names.contains(name.as_str()));
-        self.buckets.keep(|key| rates.contains(key));
+    /// Entry of a rule.
+    pub(super) fn of(&self, name: &str) -> Option<Place> {
+        self.of.get(name).copied()
     }
 
-    /// Entry of a rule's counters.
-    pub(super) fn counter(&self, name: &str) -> Option<u32> {
-        self.counters.taken.get(name).copied()
+    /// Entries whose buckets are of other rates.
+    pub(super) fn changed(&self) -> impl Iterator<Item = u32> {
+        self.of.values().filter(|place| place.is_changed).map(|place| place.entry)
     }
-}
-
-fn rated(rule: &StageRule) -> Rated {
-    let words = |per: Option<Per>| {
-        per.map_or([0; 3], |per| [per.rate.interval_ns, per.rate.tolerance_ns, per.length.into()])
-    };
-    let [a, b, c] = words(rule.per);
-    let (interval, tolerance) = match rule.action {
-        RuleAction::Police(rate) => (rate.interval_ns, rate.tolerance_ns),
-        RuleAction::Pass => (0, 0),
-        RuleAction::Refuse => (0, 1),
-    };
-    (rule.name.clone(), [interval, tolerance, a, b, c])
 }
 
 #[cfg(test)]
@@ -112,26 +69,23 @@ mod tests {
 
     #[test]
     fn counters_stay_with_the_name_and_buckets_with_the_rates_too() {
-        let mut places = Places::new(8);
-        let before = places.of(&rule("a", 5)).unwrap();
-        assert!(before.fresh_bucket && before.fresh_counter);
-        let same = places.of(&rule("a", 5)).unwrap();
-        assert_eq!(same.place, before.place);
-        assert!(!same.fresh_bucket && !same.fresh_counter);
-        let other = places.of(&rule("a", 6)).unwrap();
-        assert_eq!(other.place.counter, before.place.counter);
-        assert!(other.fresh_bucket && other.place.bucket != before.place.bucket);
-        assert_ne!(other.place.per, before.place.per);
+        let first = Places::default().next(&[rule("a", 5)]);
+        let before = first.of("a").unwrap();
+        assert!(before.is_new && !before.is_changed);
+        let kept = Place { is_new: false, ..before };
+        assert_eq!(first.next(&[rule("b", 5), rule("a", 5)]).of("a"), Some(kept));
+        let other = first.next(&[rule("a", 6)]).of("a").unwrap();
+        assert!(other.entry == before.entry && !other.is_new && other.is_changed);
+        assert_ne!(other.per_id, before.per_id);
     }
 
     #[test]
-    fn a_place_given_free_is_emptied_before_somebody_else_has_it() {
-        let mut places = Places::new(1);
-        let old = places.of(&rule("a", 5)).unwrap();
-        assert!(places.of(&rule("b", 5)).is_none());
-        places.keep_only(&[]);
-        let new = places.of(&rule("b", 5)).unwrap();
-        assert_eq!(new.place.bucket, old.place.bucket);
-        assert!(new.fresh_bucket && new.fresh_counter && new.place.per != old.place.per);
+    fn an_entry_is_another_rules_only_after_the_table_that_has_it() {
+        let first = Places::default().next(&[rule("a", 5)]);
+        let second = first.next(&[rule("b", 5)]);
+        let [a, b] = [first.of("a"), second.of("b")].map(Option::unwrap);
+        assert!(a.entry != b.entry && a.per_id != b.per_id);
+        let third = second.next(&[rule("c", 5), rule("b", 5)]);
+        assert_eq!(third.of("c").map(|c| (c.entry, c.is_new)), Some((a.entry, true)));
     }
 }

@@ -2,15 +2,11 @@
 //!
 //! Measured side, cold. Leaves nothing behind.
 
-use super::{KernelError, MissingFeature};
+use super::MissingFeature;
 use aya::maps::{Array, MapData, MapError};
 use aya::util::KernelVersion;
 use bakeoff_sys::privilege::Capability;
-use nix::errno::Errno;
 use std::path::Path;
-
-/// `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
-const ETHERNET: [u16; 2] = [1, 772];
 
 /// Probes this machine.
 ///
@@ -42,18 +38,4 @@ fn may_load() -> bool {
     let has = |capability: Capability| bits >> capability as u32 & 1 == 1;
     has(Capability::NetAdmin)
         && (has(Capability::SysAdmin) || (has(Capability::Perfmon) && has(Capability::Bpf)))
-}
-
-/// Whether packets of an interface of this network namespace have an Ethernet head.
-pub(super) fn interface(name: &str) -> Result<(), KernelError> {
-    let none = || KernelError::NoInterface(name.to_owned());
-    let unknown = |why: Errno| KernelError::Attach { place: name.to_owned(), why: why.desc().to_owned() };
-    let mut addresses =
-        nix::ifaddrs::getifaddrs().map_err(unknown)?.filter(|found| found.interface_name == name);
-    let kinds = addresses.find_map(|found| Some(found.address?.as_link_addr()?.hatype()));
-    match kinds {
-        Some(kind) if ETHERNET.contains(&kind) => Ok(()),
-        Some(_) => Err(KernelError::NotEthernet(name.to_owned())),
-        None => Err(none()),
-    }
 }

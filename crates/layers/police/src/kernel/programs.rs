@@ -2,20 +2,21 @@
 //!
 //! Measured side, cold.
 
-use super::layout::{CLASSES, Control, EVENTS, Ports, REASONS, SOCKETS};
+use super::layout::{Control, EVENTS, Ports, SOCKETS};
 use super::maps::{Filled, ListenerAddress, Maps, failed, said};
 use super::places::Places;
 use super::{KernelCounters, KernelError, MissingFeature, RuleCount, Runs};
-use crate::rules::table::{RULES_MAX, RuleTable};
-use aya::programs::links::{FdLink, LinkError};
+use crate::rules::table::RuleTable;
+use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{
     LinkOrder, Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode,
 };
 use aya::sys::Stats;
-use aya::{Ebpf, EbpfError, include_bytes_aligned};
+use aya::{Ebpf, include_bytes_aligned};
 use bakeoff_layers_base::named;
 use bakeoff_sys::bpf::{Hook, attached};
+use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -46,7 +47,7 @@ pub struct ServerListener<'s> {
 
 /// Programs in the kernel. When dropped, all are removed.
 pub struct Programs {
-    pub(super) ebpf: Ebpf,
+    ebpf: Ebpf,
     maps: Maps,
     control: Control,
     ports: Box<Ports>,
@@ -65,8 +66,7 @@ pub struct Programs {
 /// # Errors
 /// The kernel's error.
 pub fn count_time() -> Result<OwnedFd, KernelError> {
-    let place = "the kernel's count of run times".to_owned();
-    aya::sys::enable_stats(Stats::RunTime).map_err(|why| KernelError::Attach { place, why: said(&why) })
+    aya::sys::enable_stats(Stats::RunTime).map_err(unattached("the kernel's count of run times"))
 }
 
 impl Programs {
@@ -75,23 +75,21 @@ impl Programs {
     /// # Errors
     /// A missing feature, the verifier's message, or a table that does not fit.
     pub fn load(table: &RuleTable, mode: PoliceMode) -> Result<Self, KernelError> {
-        super::probe().map_err(KernelError::Missing)?;
-        let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
+        let mut ebpf = Ebpf::load(OBJECT).map_err(|error| KernelError::Verifier("police", said(&error)))?;
         for name in ["police", "heads"] {
             program::<SchedClassifier>(&mut ebpf, name)?.load().map_err(verifier(name))?;
         }
-        flood(&mut ebpf)?.load().map_err(verifier("flood"))?;
-        lookup(&mut ebpf)?.load().map_err(verifier("classify"))?;
+        program::<Xdp>(&mut ebpf, "flood")?.load().map_err(verifier("flood"))?;
+        program::<SkLookup>(&mut ebpf, "classify")?.load().map_err(verifier("classify"))?;
         let maps = Maps::of(&mut ebpf)?;
-        let ports = vec![0; size_of::<Ports>()].into_boxed_slice();
-        let ports =
-            ports.try_into().map_err(|_| KernelError::Map { map: "ports", why: "no room".to_owned() })?;
+        let ports = vec![[0; 65_536]; 2].into_boxed_slice();
+        let ports = ports.try_into().map_err(|_| KernelError::Map("ports", "no room".to_owned()))?;
         let mut programs = Self {
             ebpf,
             maps,
             control: Control { slot: 1, mode: mode as u32, ..Control::default() },
             ports,
-            places: Places::new(2 * RULES_MAX as u32),
+            places: Places::default(),
             filled: Default::default(),
             table: RuleTable::default(),
             steered: BTreeSet::new(),
@@ -106,11 +104,13 @@ impl Programs {
     /// lengths of all its queues are added.
     ///
     /// # Errors
-    /// Too many sockets, or the kernel's error for one.
+    /// Too many sockets of a class, or the kernel's error for one.
     pub fn steer(&mut self, sockets: &[ServerListener<'_>]) -> Result<(), KernelError> {
         let mut places = BTreeSet::new();
         for listener in sockets {
-            let place = socket_place(listener.class, &places)?;
+            let begin = u32::from(listener.class) * SOCKETS as u32;
+            let free = (begin..begin + SOCKETS as u32).find(|place| !places.contains(place));
+            let place = free.ok_or_else(|| self.many_sockets(listener.class))?;
             let map = &mut self.maps.listeners;
             map.set(place, &listener.socket.as_raw_fd(), 0).map_err(failed("listeners"))?;
             places.insert(place);
@@ -123,6 +123,11 @@ impl Programs {
         self.control.sockets = most.unwrap_or(0);
         self.steered = places;
         self.maps.set_control(&self.control)
+    }
+
+    fn many_sockets(&self, class: u8) -> KernelError {
+        let name = self.table.classes.get(usize::from(class)).map(|class| class.name.clone());
+        KernelError::ManySockets(name.unwrap_or_default(), SOCKETS)
     }
 
     /// Decides nothing about what comes to listeners of other programs. Of equal addresses the last counts.
@@ -149,7 +154,7 @@ impl Programs {
         if there.contains(&self.id("classify")?) {
             return Ok(false);
         }
-        let attached = lookup(&mut self.ebpf)?.attach(namespace);
+        let attached = program::<SkLookup>(&mut self.ebpf, "classify")?.attach(namespace);
         attached.map(|_| true).map_err(unattached("the network namespace"))
     }
 
@@ -157,7 +162,7 @@ impl Programs {
     /// by tcx, before all programs of others: one of theirs may let a packet pass that ours then never sees.
     ///
     /// # Errors
-    /// The interface does not exist or is not Ethernet's, or the kernel's error.
+    /// The interface does not exist, or the kernel's error.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
         self.link(interface, "police", Vec::new())
     }
@@ -167,14 +172,11 @@ impl Programs {
     /// # Errors
     /// As there, or the driver has no native XDP: nothing is attached then.
     pub fn attach_xdp(&mut self, interface: &str) -> Result<(), KernelError> {
-        super::probe::interface(interface)?;
-        if let Ok(number) = if_nametoindex(interface) {
-            self.detach(number);
-        }
-        let xdp = flood(&mut self.ebpf)?;
+        self.detach(number_of(interface)?);
+        let xdp = program::<Xdp>(&mut self.ebpf, "flood")?;
         let link = xdp.attach(interface, XdpMode::Driver).and_then(|link| xdp.take_link(link));
         let link = link.map_err(|why| KernelError::NoXdp(interface.to_owned(), said(&why)))?;
-        self.link(interface, "heads", vec![link.try_into().map_err(no_link(interface))?])
+        self.link(interface, "heads", vec![link.try_into().map_err(unattached(interface))?])
     }
 
     fn link(
@@ -183,15 +185,14 @@ impl Programs {
         name: &'static str,
         mut links: Vec<FdLink>,
     ) -> Result<(), KernelError> {
-        super::probe::interface(interface)?;
-        let number = if_nametoindex(interface).map_err(|_| KernelError::NoInterface(interface.to_owned()))?;
+        let number = number_of(interface)?;
         // A program cannot be attached twice.
         self.detach(number);
         let stage = program::<SchedClassifier>(&mut self.ebpf, name)?;
         let first = TcAttachOptions::TcxOrder(LinkOrder::first());
         let link = stage.attach_with_options(interface, TcAttachType::Ingress, first);
         let link = link.and_then(|link| stage.take_link(link)).map_err(unattached(interface))?;
-        links.push(link.try_into().map_err(no_link(interface))?);
+        links.push(link.try_into().map_err(unattached(interface))?);
         self.links.insert(number, links);
         Ok(())
     }
@@ -217,8 +218,15 @@ impl Programs {
     }
 
     fn id(&self, name: &'static str) -> Result<u32, KernelError> {
-        let program = self.ebpf.program(name).ok_or_else(|| not_there(name))?;
-        Ok(program.info().map_err(unattached(name))?.id())
+        Ok(self.program(name)?.info().map_err(unattached(name))?.id())
+    }
+
+    /// A loaded program.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn program(&self, name: &'static str) -> Result<&Program, KernelError> {
+        self.ebpf.program(name).ok_or_else(|| not_there(name))
     }
 
     /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the
@@ -228,10 +236,10 @@ impl Programs {
     /// A table that does not fit, or the kernel's error for a map: the old table stays in force then.
     pub fn swap(&mut self, table: &RuleTable) -> Result<(), KernelError> {
         let slot = 1 - self.control.slot;
+        let places = self.places.next(&table.rules);
         self.maps.empty(std::mem::take(&mut self.filled[slot]));
-        if let Err(why) = self.fill(table, slot) {
+        if let Err(why) = self.fill(table, slot, &places) {
             self.maps.empty(std::mem::take(&mut self.filled[slot]));
-            self.places.keep_only(&self.table.rules);
             return Err(why);
         }
         // A packet that comes between sees no slot without its side.
@@ -241,24 +249,21 @@ impl Programs {
             self.control.slot = 1 - slot;
             return Err(why);
         }
-        self.table = table.clone();
+        (self.table, self.places) = (table.clone(), places);
         // If it is unknown whether packets are still decided by the old table, that stays until the next swap.
         if bakeoff_sys::bpf::wait_for_programs().is_ok() {
             self.maps.empty(std::mem::take(&mut self.filled[1 - slot]));
-            self.places.keep_only(&self.table.rules);
         }
+        self.maps.renew(&self.places);
         Ok(())
     }
 
-    fn fill(&mut self, table: &RuleTable, slot: usize) -> Result<(), KernelError> {
-        self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
-        self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
-        for port in &table.ports {
-            self.ports[slot * 65_536 + usize::from(*port)] = 1;
-        }
-        for class in &table.classes {
-            self.ports[slot * 65_536 + usize::from(class.port)] = 2;
-        }
+    fn fill(&mut self, table: &RuleTable, slot: usize, places: &Places) -> Result<(), KernelError> {
+        self.control.sides[slot] = self.maps.fill(table, slot, places, &mut self.filled[slot])?;
+        let ports = &mut self.ports[slot];
+        ports.fill(0);
+        table.ports.iter().for_each(|port| ports[usize::from(*port)] = 1);
+        table.classes.iter().for_each(|class| ports[usize::from(class.port)] = 2);
         self.maps.set_ports(&self.ports)
     }
 
@@ -308,12 +313,9 @@ impl Programs {
     pub fn counters(&self) -> Result<KernelCounters, KernelError> {
         let mut counters = self.totals()?;
         for rule in &self.table.rules {
-            let Some(place) = self.places.counter(&rule.name) else { continue };
-            let tally = self.maps.tally(place)?;
-            // The last reason is of no rule.
-            let by_reason: [u64; REASONS] =
-                std::array::from_fn(|reason| tally.get(reason + 1).copied().unwrap_or(0));
-            counters.rules.push(RuleCount { name: rule.name.clone(), passed: tally[0], by_reason });
+            let Some(place) = self.places.of(&rule.name) else { continue };
+            let [passed, refused] = self.maps.tally(place.entry)?;
+            counters.rules.push(RuleCount { name: rule.name.clone(), passed, refused });
         }
         Ok(counters)
     }
@@ -324,9 +326,10 @@ impl Programs {
     /// The kernel's error.
     pub fn totals(&self) -> Result<KernelCounters, KernelError> {
         let mut counters = KernelCounters::default();
-        let KernelCounters { packets, heads, odd, bodies, would_refuse, urgent, unread, refused, .. } =
-            &mut counters;
-        let single: [_; EVENTS] = [packets, heads, odd, bodies, would_refuse, urgent];
+        let KernelCounters {
+            packets, heads, odd, bodies, would_refuse, urgent, let_in, unread, refused, ..
+        } = &mut counters;
+        let single: [_; EVENTS] = [packets, heads, odd, bodies, would_refuse, urgent, let_in];
         let all = single.into_iter().chain(unread).chain(refused);
         for (event, count) in all.enumerate() {
             *count = self.maps.event(event)?;
@@ -349,14 +352,11 @@ impl Programs {
     }
 }
 
-fn socket_place(class: u8, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
-    let full = |what, most| KernelError::Full { what, wanted: most + 1, most };
-    if usize::from(class) >= CLASSES {
-        return Err(full("classes", CLASSES));
-    }
-    let begin = u32::from(class) * SOCKETS as u32;
-    let mut places = begin..begin + SOCKETS as u32;
-    places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
+fn number_of(interface: &str) -> Result<u32, KernelError> {
+    if_nametoindex(interface).map_err(|errno| match errno {
+        Errno::ENODEV => KernelError::NoInterface(interface.to_owned()),
+        other => unattached(interface)(other),
+    })
 }
 
 fn program<'e, P>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut P, KernelError>
@@ -367,27 +367,15 @@ where
     program.ok_or_else(|| not_there(name))
 }
 
-fn flood(ebpf: &mut Ebpf) -> Result<&mut Xdp, KernelError> {
-    program(ebpf, "flood")
-}
-
-fn lookup(ebpf: &mut Ebpf) -> Result<&mut SkLookup, KernelError> {
-    program(ebpf, "classify")
-}
-
-pub(super) fn not_there(program: &'static str) -> KernelError {
-    KernelError::Verifier { program, last: "not in the object".to_owned() }
-}
-
-fn refused_object(error: EbpfError) -> KernelError {
-    KernelError::Verifier { program: "police", last: said(&error) }
+fn not_there(program: &'static str) -> KernelError {
+    KernelError::Verifier(program, "not in the object".to_owned())
 }
 
 /// The verifier's last message, before its statistics.
 fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
     move |error| match &error {
         ProgramError::LoadError { io_error, .. } if io_error.raw_os_error() == Some(libc::EPERM) => {
-            KernelError::Missing(MissingFeature::Privilege)
+            MissingFeature::Privilege.into()
         }
         ProgramError::LoadError { io_error, verifier_log } => {
             let log = verifier_log.to_string();
@@ -395,18 +383,13 @@ fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
             let said =
                 |line: &&str| !line.trim().is_empty() && !counts.iter().any(|count| line.starts_with(count));
             let last = log.lines().rev().find(said).unwrap_or_default();
-            KernelError::Verifier { program, last: format!("{} ({io_error})", last.trim()) }
+            KernelError::Verifier(program, format!("{} ({io_error})", last.trim()))
         }
-        other => KernelError::Verifier { program, last: said(other) },
+        other => KernelError::Verifier(program, said(other)),
     }
 }
 
-fn no_link(place: &str) -> impl Fn(LinkError) -> KernelError {
+fn unattached<E: std::error::Error>(place: &str) -> impl Fn(E) -> KernelError {
     let place = place.to_owned();
-    move |why| KernelError::Attach { place: place.clone(), why: said(&why) }
-}
-
-fn unattached(place: &str) -> impl Fn(ProgramError) -> KernelError {
-    let place = place.to_owned();
-    move |why| KernelError::Attach { place: place.clone(), why: said(&why) }
+    move |why| KernelError::Attach(place.clone(), said(&why))
 }

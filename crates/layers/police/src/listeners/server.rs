@@ -12,25 +12,19 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Executable of a process, by which a server is recognised.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Program(PathBuf);
-
-impl Program {
-    /// For a process. An executable that was replaced meanwhile, as by an upgrade, still counts as the one of its
-    /// path.
-    fn of(pid: u32) -> io::Result<Self> {
-        let path = fs::read_link(format!("/proc/{pid}/exe"))?;
-        let text = path.to_string_lossy();
-        Ok(Self(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from)))
-    }
+/// Executable of a process, by which a server is recognised. One that was replaced meanwhile, as by an upgrade, still
+/// counts as the one of its path.
+fn program_of(pid: u32) -> io::Result<PathBuf> {
+    let path = fs::read_link(format!("/proc/{pid}/exe"))?;
+    let text = path.to_string_lossy();
+    Ok(text.strip_suffix(" (deleted)").map_or_else(|| path.clone(), PathBuf::from))
 }
 
 /// A server that runs, or ran.
 #[derive(Debug)]
 pub struct Server {
     stat: Stat,
-    program: Program,
+    program: PathBuf,
     end: OwnedFd,
 }
 
@@ -40,10 +34,10 @@ impl Server {
     /// # Errors
     /// There is no such process, or it may not be inspected.
     pub fn of(pid: u32) -> Result<Self, ListenerError> {
-        let gone = |source| ListenerError::NoServer { pid, source };
+        let gone = |why| ListenerError::NoServer(pid, why);
         let end = process::end_of(pid).map_err(gone)?;
         let stat = process::stat(pid).map_err(gone)?;
-        let program = Program::of(pid).map_err(|source| ListenerError::Closed { pid, source })?;
+        let program = program_of(pid).map_err(|why| ListenerError::Closed(pid, why))?;
         Ok(Self { stat, program, end })
     }
 
@@ -75,7 +69,7 @@ impl Server {
             }
             Namespace::open(Path::new(&path))?.enter()
         };
-        entered().map_err(|source| ListenerError::Network { pid: self.stat.pid, source })
+        entered().map_err(|why| ListenerError::Network(self.stat.pid, why))
     }
 
     /// Duplicates of its sockets among these; other processes' sockets are left out.
@@ -102,7 +96,7 @@ impl Server {
     /// its kind.
     pub fn successor(&self, there: &[Listening]) -> Option<Self> {
         let all = process::scan().ok()?;
-        let is_kin = |pid: u32| Program::of(pid).is_ok_and(|program| program == self.program);
+        let is_kin = |pid: u32| program_of(pid).is_ok_and(|program| program == self.program);
         let mut found = all.iter().find(|stat| is_kin(stat.pid) && !held(stat.pid, there).is_empty())?;
         while let Some(parent) = all.iter().find(|stat| stat.pid == found.parent && is_kin(stat.pid)) {
             found = parent;

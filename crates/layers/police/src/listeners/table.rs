@@ -62,12 +62,10 @@ fn parse(answer: &[u8], is_v6: bool) -> Option<Listening> {
         false => IpAddr::from(*answer.get(ADDRESS..)?.first_chunk::<4>()?),
         true => IpAddr::from(*answer.get(ADDRESS..)?.first_chunk::<16>()?).to_canonical(),
     };
-    let length = if on.is_unspecified() {
-        0
-    } else if on.is_ipv4() {
-        32
-    } else {
-        128
+    let length = match on {
+        _ if on.is_unspecified() => 0,
+        IpAddr::V4(_) => 32,
+        IpAddr::V6(_) => 128,
     };
     Some(Listening {
         port,

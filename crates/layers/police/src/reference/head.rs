@@ -85,11 +85,11 @@ pub fn rest(payload: &[u8], broken: BrokenHead) -> SegmentHead<'_> {
     fields(payload, Fields::behind(broken), Some(&[]), false)
 }
 
-/// TLS records, and the preface of HTTP/2.
+/// TLS records, and the preface of HTTP/2, of which the first line alone is a request to some servers.
 fn unreadable(read: &[u8]) -> Option<Unread> {
     match read {
         [0x14..=0x17, 3, ..] => Some(Unread::Tls),
-        _ if read.starts_with(b"PRI * HTTP/2.0\r\n") => Some(Unread::Http2),
+        _ if read.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") => Some(Unread::Http2),
         _ => None,
     }
 }
@@ -155,7 +155,7 @@ fn fields<'p>(
         FieldsEnd::Whole(end) => whole(payload.len(), end, &fields, plain, has_body),
         FieldsEnd::Broken(_) if payload.len() <= READ && !fields.of_broken => ODD,
         FieldsEnd::Broken(_) if has_body => SegmentHead { plain, after: After::Unread(Unread::Body) },
-        FieldsEnd::Broken(_) if fields.body != Body::Unsaid => ODD,
+        FieldsEnd::Broken(_) if !matches!(fields.body, Body::Unsaid | Body::Length(0)) => ODD,
         FieldsEnd::Broken(at) => {
             SegmentHead { plain, after: After::Long(BrokenHead { at, upgrade: fields.upgrade }) }
         }
@@ -171,7 +171,7 @@ fn whole<'p>(
     has_body: bool,
 ) -> SegmentHead<'p> {
     let length = match fields.body {
-        Body::Unsaid => 0,
+        Body::Unsaid | Body::Length(0) => 0,
         Body::Length(length) if has_body => length,
         Body::Unclear if has_body => return SegmentHead { plain, after: After::Unread(Unread::Body) },
         _ => return ODD,

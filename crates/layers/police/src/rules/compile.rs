@@ -7,7 +7,7 @@ use super::file::{At, Entry, File, Section, Server};
 use super::path::Pattern;
 use super::table::{
     CLASSES_MAX, CONTAINS_BYTES_MAX, ConnectionClass, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate,
-    Refuse, RuleAction, RuleId, RuleTable, SOURCES_MAX, StageRule, SynSource, When,
+    RuleAction, RuleId, RuleTable, SOURCES_MAX, StageRule, SynSource, When,
 };
 use super::value;
 use super::words::unknown;
@@ -30,7 +30,7 @@ pub(super) fn compile(file: &File, faults: &mut Faults) -> RuleTable {
     let mut lines = HashMap::new();
     for entry in &file.entries {
         let Ok(id) = u16::try_from(table.rules.len()) else { break };
-        let rule = rule(entry, &classes, faults);
+        let rule = rule(entry, &classes, table.overload.is_some(), faults);
         if let Some(first) = lines.insert(rule.name.clone(), entry.line)
             && entry.is_complete()
         {
@@ -46,24 +46,20 @@ pub(super) fn compile(file: &File, faults: &mut Faults) -> RuleTable {
 }
 
 fn ports(server: &Server, faults: &mut Faults) -> (Vec<u16>, Vec<ConnectionClass>) {
-    let mut public = BTreeSet::new();
+    let (mut public, mut own) = (BTreeSet::new(), BTreeSet::new());
     for (port, line) in &server.listen {
         if !public.insert(*port) {
             faults.add(*line, RuleFaultKind::Twice, format!("port {port} is listed twice: take one away"));
         }
     }
-    let mut own = BTreeSet::new();
     for (name, (port, line)) in &server.classes {
-        if public.contains(port) {
-            let help = "give the class a port of its own, where the server listens as well";
-            let said = format!("class {name} has port {port}, which clients connect to: {help}");
-            faults.add(*line, RuleFaultKind::PublicPort, said);
-        }
-        if !own.insert(*port) {
-            let said =
-                format!("class {name} has port {port}, which another class has: give each one of its own");
-            faults.add(*line, RuleFaultKind::Twice, said);
-        }
+        let (kind, whose) = match (public.contains(port), own.insert(*port)) {
+            (true, _) => (RuleFaultKind::PublicPort, "which clients connect to"),
+            (_, false) => (RuleFaultKind::Twice, "which another class has"),
+            _ => continue,
+        };
+        let help = "give it one of its own, where the server listens as well";
+        faults.add(*line, kind, format!("class {name} has port {port}, {whose}: {help}"));
     }
     if let Some((name, (_, line))) = server.classes.get(CLASSES_MAX) {
         let said = format!("class {name} is one too many: there can be {CLASSES_MAX}");
@@ -113,7 +109,7 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
     Some(Overload { target_ns, shares, when: found.when.unwrap_or(When::Always) })
 }
 
-fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> StageRule {
+fn rule(entry: &Entry, classes: &[&str], is_bounded: bool, faults: &mut Faults) -> StageRule {
     let class = entry.class.as_ref().and_then(|(name, line)| {
         let place = classes.iter().position(|known| known == name);
         if place.is_none() {
@@ -128,6 +124,10 @@ fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> StageRule {
             "burst says how many may come at once of a rate: write rate, too",
         );
     }
+    if entry.has("refuse") && entry.has("class") && !entry.has("rate") && !is_bounded {
+        let said = "refuse says how it is refused above a rate or a queue's bound: write rate, or [overload]";
+        faults.add(entry.line, RuleFaultKind::NoRate, said);
+    }
     let rate = entry.rate.map(|rate| value::compiled(rate, entry.burst.map(|(burst, _)| burst)));
     let per = per(entry, rate, faults);
     if let (Some((source, _)), Some((to, line))) = (entry.source, entry.to)
@@ -137,17 +137,12 @@ fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> StageRule {
             format!("{source} and {to} are not of one family, so no packet has both: write a rule for each");
         faults.add(line, RuleFaultKind::OtherFamily, said);
     }
-    let unsaid = match entry.section {
-        Section::From => Refuse::Drop,
-        Section::Request | Section::Odd => Refuse::Status503,
-        Section::Unread => Refuse::Reset,
-    };
     let action = match rate {
         Some(rate) => RuleAction::Police(rate),
         None if entry.has("refuse") && !entry.has("class") => RuleAction::Refuse,
         None => RuleAction::Pass,
     };
-    let refuse = entry.refuse.unwrap_or(unsaid);
+    let refuse = entry.refuse.unwrap_or(entry.section.refusals()[0]);
     StageRule {
         name: entry.name(),
         line: u32::try_from(entry.line).unwrap_or(u32::MAX),

@@ -22,8 +22,6 @@ pub enum RuleFaultKind {
     KeyMissing,
     /// A name that does not fit into a line of words.
     OddName,
-    /// Not a port.
-    NoPort,
     /// A class's port that clients connect to.
     PublicPort,
     /// One prefix, path or port with two rules or classes.
@@ -32,8 +30,6 @@ pub enum RuleFaultKind {
     NoPrefix,
     /// A prefix with bits behind its length.
     HostBits,
-    /// An IPv4 address written as one of IPv6.
-    Mapped,
     /// A source and a destination of different families.
     OtherFamily,
     /// A number outside its range.

@@ -87,7 +87,7 @@ impl Section {
         }
     }
 
-    /// Its ways of refusing.
+    /// Its ways of refusing, the first one without `refuse`.
     pub(super) const fn refusals(self) -> &'static [Refuse] {
         match self {
             Self::From => &[Refuse::Drop, Refuse::Reset],

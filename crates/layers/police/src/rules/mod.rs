@@ -41,13 +41,8 @@ pub struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// The file cannot be read.
-    #[error("{path}: {why}; give rules as docs/layers/police.md has them")]
-    Unreadable {
-        /// Path of the file.
-        path: String,
-        /// The system's word.
-        why: std::io::Error,
-    },
+    #[error("{0}: {1}; give rules as docs/layers/police.md has them")]
+    Unreadable(String, std::io::Error),
     /// All their faults, in the order of lines.
     #[error("the rules have faults:\n{}", FaultLines(.0))]
     Wrong(Vec<RuleFault>),
@@ -61,7 +56,7 @@ impl Rules {
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let name = path.display().to_string();
         let text = plain::read_text(path, FileOwner::Trusted, MOST_BYTES);
-        Self::of_text(&text.map_err(|why| RulesError::Unreadable { path: name.clone(), why })?, &name)
+        Self::of_text(&text.map_err(|why| RulesError::Unreadable(name.clone(), why))?, &name)
     }
 
     /// Reads rules from text, with the name of their file.

@@ -218,7 +218,11 @@ impl Reader<'_> {
         let number = self.0.number(key, value)?;
         let port = u16::try_from(number).ok().filter(|port| *port > 0);
         if port.is_none() {
-            self.0.fault(line, RuleFaultKind::NoPort, format!("{number} is no TCP port: write 1 to 65535"));
+            self.0.fault(
+                line,
+                RuleFaultKind::OutOfRange,
+                format!("{number} is no TCP port: write 1 to 65535"),
+            );
         }
         port.map(|port| (port, line))
     }

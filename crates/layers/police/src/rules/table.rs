@@ -124,7 +124,7 @@ pub struct Per {
 }
 
 named! {
-    /// How something is refused.
+    /// How something is refused. The programs know it by its place.
     pub enum Refuse {
         /// In silence; SYNs only.
         Drop "drop",

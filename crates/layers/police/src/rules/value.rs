@@ -39,10 +39,8 @@ pub(super) fn prefix(text: &str) -> Result<AddressPrefix, Bad> {
     let prefix = AddressPrefix::of(address, length).ok_or_else(bad)?;
     if let Some(v4) = mapped(prefix) {
         let help = "packets of IPv4 come as IPv4, whatever socket the server has";
-        return Err((
-            RuleFaultKind::Mapped,
-            format!("`{shown}` is an IPv4 prefix written as IPv6: {help}; write {v4}"),
-        ));
+        let said = format!("`{shown}` is an IPv4 prefix written as IPv6: {help}; write {v4}");
+        return Err((RuleFaultKind::NoPrefix, said));
     }
     if prefix.address() != address {
         let said = format!(
@@ -120,11 +118,12 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, Bad> {
         (RuleFaultKind::Pattern, format!("`{shown}` has `*` where it cannot stand: {help}"))
     })?;
     if let Some(why) = pattern.never() {
-        let help = "heads that do are odd: limit them in [odd]";
-        return Err((
-            RuleFaultKind::NeverMatches,
-            format!("`{shown}` {why}, so no plain head matches; {help}"),
-        ));
+        let help = match text.strip_prefix(['/', '*']) {
+            Some(_) => "heads that do are odd: limit them in [odd]".to_owned(),
+            None => format!("write /{shown}"),
+        };
+        let said = format!("`{shown}` {why}, so no plain head matches; {help}");
+        return Err((RuleFaultKind::NeverMatches, said));
     }
     if pattern.bytes().len() > PATH_MAX {
         let length = pattern.bytes().len();

@@ -72,7 +72,9 @@ fn no_way_around_is_anything_but_odd() {
         (&["GET /noaccess\r\n"], &[Odd]),
         (&["GET /a HTTP/1.1\nHost: x\n\nGET /noaccess HTTP/1.1\n\n"], &[Odd]),
         // What cannot be read is not read from then on.
-        (&["PRI * HTTP/2.0\r\n\r\n", "frames"], &[Rest, Rest]),
+        (&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "frames"], &[Rest, Rest]),
+        // Go serves what comes behind this.
+        (&["PRI * HTTP/2.0\r\nHost: x\r\n\r\n", &whole], &[Odd, Odd]),
         (&["\x16\x03\x01", &whole], &[Rest, Rest]),
         (&["GET /a HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", &whole], &[Plain, Rest]),
         (&["GET /a HTTP/1.1\r\nContent-Length: 5\r\n\r\n", &format!("12345{whole}")], &[Odd, Odd]),

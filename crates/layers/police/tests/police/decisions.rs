@@ -172,7 +172,7 @@ fn a_swap_keeps_buckets_by_name_and_rate() {
 #[test]
 fn what_is_explained_names_rule_line_and_what_is_done_above() {
     let rules = rules(&format!(
-        "{SERVER}[[from]]\nsource = \"10.0.0.0/8\"\nrate = \"300/s\"\n[[from]]\nsource = \"10.1.0.0/16\"\nclass = \"high\"\nrefuse = \"reset\"\n\
+        "{SERVER}[[from]]\nsource = \"10.0.0.0/8\"\nrate = \"300/s\"\n[[from]]\nsource = \"10.1.0.0/16\"\nclass = \"high\"\n\n\
          [[request]]\npath = \"/x/*\"\nrate = \"5/s\"\nrefuse = \"429\"\n[[request]]\npath = \"*no*\"\nrefuse = \"reset\"\n"
     ));
     let from = |address: &str, port| connection(&rules, address.parse().unwrap(), None, port).reason;

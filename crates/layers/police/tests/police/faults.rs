@@ -5,7 +5,7 @@ use bakeoff_layers_police::rules::RuleFaultKind;
 use std::fmt::Write;
 
 /// Fault, text after the sound part, number of lines below it, message.
-const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
+const CASES: [(RuleFaultKind, &str, usize, &str); 53] = [
     (RuleFaultKind::NotToml, "[odd", 1, "unclosed table"),
     (RuleFaultKind::Unknown, "[[form]]", 1, "there is no key `form`; did you mean `from`?"),
     (RuleFaultKind::Unknown, "[odd]\nrat = \"1/s\"", 2, "did you mean `rate`?"),
@@ -70,7 +70,7 @@ const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
         "write 10.0.0.0/8, or 10.1.2.3 for it alone",
     ),
     (RuleFaultKind::HostBits, "[[from]]\nsource = \"2001:db8::1/64\"", 2, "write 2001:db8::/64"),
-    (RuleFaultKind::Mapped, "[[from]]\nsource = \"::ffff:10.0.0.0/104\"", 2, "write 10.0.0.0/8"),
+    (RuleFaultKind::NoPrefix, "[[from]]\nsource = \"::ffff:10.0.0.0/104\"", 2, "write 10.0.0.0/8"),
     (RuleFaultKind::OtherFamily, "[[from]]\nsource = \"::/0\"\nto = \"10.0.0.1\"", 3, "not of one family"),
     (RuleFaultKind::OutOfRange, "[odd]\nrate = \"0/s\"", 2, "no rate: write one from 1/h"),
     (RuleFaultKind::OutOfRange, "[odd]\nrate = \"2000000/s\"", 2, "out of range"),
@@ -110,10 +110,21 @@ const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
         3,
         "write rate for all together",
     ),
+    (
+        RuleFaultKind::NoRate,
+        "[[from]]\nsource = \"::/0\"\nclass = \"high\"\nrefuse = \"reset\"",
+        1,
+        "write rate, or [overload]",
+    ),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a%20b\"", 2, "holds `%`, so no plain head matches"),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a/../b\"", 2, "as a part"),
     (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a?b\"", 2, "compared without their query"),
-    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"a\"", 2, "does not begin with `/`"),
+    (
+        RuleFaultKind::NeverMatches,
+        "[[request]]\npath = \"a\"",
+        2,
+        "does not begin with `/`, so no plain head matches; write /a",
+    ),
     (RuleFaultKind::Pattern, "[[request]]\npath = \"/a/*.html\"", 2, "what begins with one /x/*"),
     (RuleFaultKind::Pattern, "[[request]]\npath = \"**\"", 2, "where it cannot stand"),
     (
@@ -150,7 +161,7 @@ fn faults_of_the_server() {
         ("", RuleFaultKind::KeyMissing, 1, "there is no [server]"),
         ("[server]\n", RuleFaultKind::KeyMissing, 1, "`listen` is missing"),
         ("[server]\nlisten = []\n", RuleFaultKind::KeyMissing, 1, "`listen` is missing"),
-        ("[server]\nlisten = 65536\n", RuleFaultKind::NoPort, 2, "65536 is no TCP port"),
+        ("[server]\nlisten = 65536\n", RuleFaultKind::OutOfRange, 2, "65536 is no TCP port"),
         ("[server]\nlisten = [80,\n80]\n", RuleFaultKind::Twice, 3, "listed twice"),
         (
             "[server]\nlisten = 80\nclasses = { high = 80 }\n",
@@ -198,7 +209,7 @@ fn all_faults_are_told_at_once_in_the_order_of_lines() {
     let found: Vec<(usize, RuleFaultKind)> =
         faults(text).iter().map(|fault| (fault.line, fault.wrong)).collect();
     let expected = [
-        (2, RuleFaultKind::NoPort),
+        (2, RuleFaultKind::OutOfRange),
         (4, RuleFaultKind::NeverMatches),
         (5, RuleFaultKind::Unknown),
         (6, RuleFaultKind::OutOfRange),

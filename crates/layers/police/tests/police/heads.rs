@@ -4,7 +4,7 @@ use bakeoff_layers_police::reference::head::{After, head, rest};
 use bakeoff_layers_police::rules::table::READ;
 use proptest::prelude::*;
 
-/// A plain head by the definition in the documents: its path, its length, its Content-Length if it can have one.
+/// A plain head by the definition in the documents: its path, its length, its Content-Length if it can have one, and 0 always.
 pub(crate) fn slow(bytes: &[u8]) -> Option<(String, usize, u32)> {
     let text = bytes.is_ascii().then(|| std::str::from_utf8(bytes).ok())??;
     let (whole, _) = text.split_once("\r\n\r\n")?;
@@ -31,10 +31,11 @@ pub(crate) fn slow(bytes: &[u8]) -> Option<(String, usize, u32)> {
     let (lengths, codings) = (about("content-length"), about("transfer-encoding"));
     let length = match (&lengths[..], &codings[..]) {
         ([], []) => 0,
-        ([one], []) if ["POST", "PUT", "PATCH"].contains(&method) => {
+        ([one], []) => {
             let value = one["content-length".len()..].strip_prefix(':')?.trim_matches([' ', '\t']);
             let digits = value.len() <= 9 && value.bytes().all(|byte| byte.is_ascii_digit());
-            digits.then(|| value.parse().ok())??
+            let length = digits.then(|| value.parse().ok())??;
+            (length == 0 || ["POST", "PUT", "PATCH"].contains(&method)).then_some(length)?
         }
         _ => return None,
     };
