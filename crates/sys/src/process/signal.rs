@@ -72,18 +72,6 @@ pub fn end_of(pid: u32) -> io::Result<OwnedFd> {
     hold(pid).ok_or_else(io::Error::last_os_error)
 }
 
-/// `PIDFD_THREAD` of Linux 6.9, the value of `O_EXCL`.
-const OF_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
-
-/// The same of the process's first thread, whose end a kill brings about also while others cannot end, as in an
-/// uninterruptible sleep. Before Linux 6.9: of the whole process.
-///
-/// # Errors
-/// As [`end_of`].
-pub fn end_of_first_thread(pid: u32) -> io::Result<OwnedFd> {
-    open(pid, OF_THREAD).map_or_else(|| end_of(pid), Ok)
-}
-
 fn raw(fd: &OwnedFd) -> libc::c_int {
     std::os::fd::AsRawFd::as_raw_fd(fd)
 }
