@@ -54,12 +54,8 @@ pub fn send(pid: u32, start_ticks: u64, signal: Signal) -> io::Result<bool> {
 /// A descriptor for the process that has this number now; it never moves on to a successor. None on kernels before 5.3,
 /// or when there is no such process.
 fn hold(pid: u32) -> Option<OwnedFd> {
-    open(pid, 0)
-}
-
-fn open(pid: u32, flags: libc::c_uint) -> Option<OwnedFd> {
     // SAFETY: pidfd_open takes integers and returns a new descriptor or -1.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, flags) };
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
     // SAFETY: a result of zero or above is a descriptor nobody else owns.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
