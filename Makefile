@@ -39,7 +39,7 @@ calibrate: ## how often the verdicts are right: simulated, then with real server
 	cargo build --release
 	benches/calibrate
 
-torture: ## file system suites by others against mounts of remotefs, as root (needs libacl1-dev; 10 minutes)
+torture: ## file system suites, and faults, against mounts of remotefs, as root (needs libacl1-dev; 20 minutes)
 	cargo build --release -p bakeoff-layers
 	tests/torture/run
 

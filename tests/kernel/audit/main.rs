@@ -11,7 +11,6 @@ mod agent;
 mod yard;
 
 use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionSubject, Evidence, InForce, LoggedDecision};
-use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::key::{Hash, SecretKey};
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_remotefs::refusal::Refusal;
@@ -172,7 +171,7 @@ fn what_no_checkpoint_and_no_line_covers_is_said_in_words() {
     let told = DecisionSubject::Object {
         paths: vec![vec![b"projects".to_vec(), b"x".to_vec()]],
         asked: Operations::NONE,
-        rights: Rights { operations: Operations::of_words("read,list").unwrap(), most_bytes: None },
+        rights: Operations::of_words("read,list").unwrap(),
         outcome: AuditOutcome::Allowed { line: 0 },
     };
     log.decided(&decision(1, None, told)).unwrap();

@@ -96,7 +96,7 @@ fn a_flood_of_bad_signatures_keeps_nobody_waiting() {
     let (callback, mut data) = served.session(&world, &alice);
     let forged = |number: usize| {
         let bob = world.person(&format!("user:bob{number}@home.example"));
-        let mut given = world.give(&alice, &bob, &[("/", "all", None)], SERVER).0;
+        let mut given = world.give(&alice, &bob, &[("/", "all")], SERVER).0;
         let last = given.hello.chain[0].1.len() - 1;
         given.hello.chain[0].1[last] ^= 1;
         given

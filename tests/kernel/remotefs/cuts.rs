@@ -4,6 +4,7 @@
 //! A proxy passes frames on, and kills a process instead of passing on the chosen frame. The same steps in an
 //! ordinary directory give the expected state.
 
+use crate::relay::{OneWay, relay};
 use crate::support::{Site, TERM_S, can_mount, is_mounted, until};
 use bakeoff_layers_remotefs::frame::{HEAD_BYTES, MessageHead};
 use nix::sys::signal::{Signal, kill};
@@ -11,7 +12,7 @@ use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -83,8 +84,8 @@ fn holds(acknowledged: usize, at: &Path, states: &[State]) {
 }
 
 /// Passes frames on between clients and a server.
+#[derive(Default)]
 struct Cutter {
-    server: SocketAddr,
     /// Number of frames left, the last included, and the process to kill at that.
     turn: Mutex<Option<(usize, Pid)>>,
 }
@@ -92,21 +93,9 @@ struct Cutter {
 impl Cutter {
     /// Starts it; returns also the address for clients.
     fn start(server: SocketAddr) -> (Arc<Self>, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let cutter = Arc::new(Self { server, turn: Mutex::new(None) });
+        let cutter = Arc::new(Self::default());
         let own = cutter.clone();
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                // If nobody listens the client sees the end of its connection.
-                let Ok(server) = TcpStream::connect(own.server) else { continue };
-                for (from, to) in [(&client, &server), (&server, &client)] {
-                    let (own, from, to) = (own.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
-                    thread::spawn(move || own.pass(from, to));
-                }
-            }
-        });
-        (cutter, address)
+        (cutter, relay(server, move |way| own.pass(way)))
     }
 
     /// From now on so many frames pass, less one.
@@ -119,18 +108,14 @@ impl Cutter {
         self.turn.lock().unwrap().is_none()
     }
 
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream) {
-        let _ = to.set_nodelay(true);
-        let mut head = [0; HEAD_BYTES];
+    fn pass(&self, way: &OneWay) {
+        let (mut from, mut to, mut head) = (&way.from, &way.to, [0; HEAD_BYTES]);
         while from.read_exact(&mut head).is_ok() {
             let mut body = vec![0; MessageHead::read(&head).unwrap().length as usize];
             let is_whole = from.read_exact(&mut body).is_ok();
             if !is_whole || self.is_last() || to.write_all(&[&head[..], &body].concat()).is_err() {
                 break;
             }
-        }
-        for end in [from, to] {
-            let _ = end.shutdown(Shutdown::Both);
         }
     }
 

@@ -2,31 +2,70 @@
 //!
 //! Each begins by making a stale read likely: the other mount's kernel has the data in its caches.
 
-use crate::support::{Mount, Site, bytes, can_mount};
+use crate::relay::{OneWay, relay};
+use crate::support::{Mount, Site, bytes, can_mount, count, until};
 use std::cell::{LazyCell, RefCell};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
-/// Rounds of each program. A stale read needs luck only where two threads race.
-const ROUNDS: usize = 50;
+/// Rounds of each program on each wire. A stale read needs luck only where two threads race.
+const ROUNDS: [(Wire, usize); 3] = [(Wire::Fast, 50), (Wire::Slow, 10), (Wire::Breaking, 20)];
 
-/// Runs a program in rounds, each way in turn.
+/// Wire between the mounts and their server.
+#[derive(Clone, Copy, PartialEq)]
+enum Wire {
+    Fast,
+    /// Half a megabyte a second.
+    Slow,
+    /// All connections break before each round, and the sessions are lost.
+    Breaking,
+}
+
+/// Runs a program in rounds on each wire, each way in turn.
 fn rounds(test: &str, program: impl Fn(&Mount, &Mount, usize)) {
     if !can_mount(test) {
         return;
     }
-    let site = Site::new();
-    let (server, a, b) = site.two();
-    for round in 0..ROUNDS {
-        let (one, other) = if round % 2 == 0 { (&a, &b) } else { (&b, &a) };
-        program(one, other, round);
+    for (wire, rounds) in ROUNDS {
+        let site = Site::new();
+        let (server, ways) = (site.serve(), Arc::new(Mutex::new(Vec::new())));
+        let its = ways.clone();
+        let relayed = relay(server.address, move |way| pass(way, wire, &its));
+        let address = if wire == Wire::Fast { server.address } else { relayed };
+        let (a, b) = (site.mount_at(address, "a", &[]), site.mount_at(address, "b", &[]));
+        for round in 0..rounds {
+            if wire == Wire::Breaking {
+                let before = [&a, &b].map(|mount| count(&mount.status, "sessions"));
+                let broken: Vec<TcpStream> = ways.lock().unwrap().drain(..).collect();
+                broken.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
+                let is_anew = |(mount, before): (&Mount, u64)| count(&mount.status, "sessions") > before;
+                until("there are new sessions", || [&a, &b].into_iter().zip(before).all(is_anew));
+            }
+            let (one, other) = if round % 2 == 0 { (&a, &b) } else { (&b, &a) };
+            program(one, other, round);
+        }
+        // The test is void unless the other mount forgot something.
+        server.counts("breaks", 1);
     }
-    // The test is void unless the other mount forgot something.
-    server.counts("breaks", 1);
+}
+
+fn pass(way: &OneWay, wire: Wire, ways: &Mutex<Vec<TcpStream>>) {
+    let (mut from, mut to, mut bytes) = (&way.from, &way.to, [0; 512]);
+    ways.lock().unwrap().push(way.from.try_clone().unwrap());
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        if wire == Wire::Slow {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if to.write_all(&bytes[..length]).is_err() {
+            return;
+        }
+    }
 }
 
 #[test]
@@ -141,6 +180,31 @@ fn directories_come_and_go() {
         fs::remove_dir(one.path("directory")).unwrap();
         let gone = fs::read_dir(other.path("directory")).map(drop).unwrap_err();
         assert_eq!(gone.kind(), ErrorKind::NotFound, "round {round}");
+    });
+}
+
+/// A break of attributes alone leaves pages and names, also that there is none.
+#[test]
+fn what_is_kept_while_attributes_change_is_forgotten_with_the_next_change() {
+    rounds("what_is_kept_while_attributes_change_is_forgotten_with_the_next_change", |one, other, round| {
+        let (directory, file) = (format!("d{round}"), format!("d{round}/file"));
+        let mode = |name: &str| {
+            fs::set_permissions(one.path(name), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap()
+        };
+        let times = || {
+            let file = OpenOptions::new().write(true).open(one.path(&file)).unwrap();
+            file.set_times(fs::FileTimes::new().set_modified(UNIX_EPOCH).set_accessed(UNIX_EPOCH)).unwrap();
+        };
+        fs::create_dir(one.path(&directory)).unwrap();
+        assert!(!other.path(&file).exists(), "round {round}");
+        mode(&directory);
+        one.write(&file, "old");
+        times();
+        assert_eq!(other.read(&file), "old", "round {round}");
+        mode(&file);
+        one.write(&file, "new");
+        times();
+        assert_eq!(other.read(&file), "new", "round {round}");
     });
 }
 

@@ -23,6 +23,7 @@ mod local;
 mod paths;
 mod principals;
 mod programs;
+mod relay;
 mod revocation;
 mod rootless;
 mod sessions;

@@ -1,7 +1,7 @@
 //! Rights of principals: by the list, by delegation, by all names of a file; and no gain by renaming or linking.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, until};
-use crate::world::{SERVER, Served, World, code};
+use crate::world::{SERVER, World, code};
 use bakeoff_layers_remotefs::client::why;
 use bakeoff_layers_remotefs::frame::{ClientRequest, FileName, New, TimeUpdate, Way};
 use bakeoff_layers_remotefs::refusal::Refusal;
@@ -116,8 +116,7 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     fs::write(site.export("projects/x/file"), "text").unwrap();
     let served = world.serve(&site, "/ allow user:alice@home.example all\n");
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, _) =
-        world.give(&alice, &bob, &[("/projects/x", "read,list,create,write", Some(10))], "*.home.example");
+    let (given, _) = world.give(&alice, &bob, &[("/projects/x", "read,list,create,write")], "*.home.example");
     let mount = world.mount(&site, &served, "b", &given);
     assert_eq!(fs::read_to_string(mount.path("projects/x/file")).unwrap(), "text");
     assert_eq!(fs::read_dir(mount.path("projects/x")).unwrap().count(), 2);
@@ -130,26 +129,7 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
         code(fs::remove_file(mount.path("projects/x/file"))),
     ];
     assert_eq!(codes, [Some(Errno::EACCES); 5]);
-    // Ten bytes, and no more, whichever file they go to.
     fs::write(mount.path("projects/x/new"), "123456").unwrap();
-    assert_eq!(code(fs::write(mount.path("projects/x/new"), "12345")), Some(Errno::EDQUOT));
-    fs::write(mount.path("projects/x/new"), "1234").unwrap();
-    assert_eq!(code(fs::write(mount.path("projects/x/file"), "1")), Some(Errno::EDQUOT));
-    // A new session of Bob's continues the count.
-    let writes_one_more = |served: &Served| {
-        let (_callback, mut raw) = served.session(&world, &given);
-        let projects = raw.number(ROOT, b"projects");
-        let x = raw.number(projects, b"x");
-        let file = raw.number(x, b"file");
-        raw.ask(&ClientRequest::Write { object: file, offset: 0, append: true, bytes: b"1" })
-    };
-    assert_eq!(writes_one_more(&served), refused(Refusal::OverLimit));
-    // So does the next start of the server.
-    let kept = site.path(&format!("{SERVER}.written"));
-    until("it is kept", || fs::read_to_string(&kept).is_ok_and(|text| text.contains(" 10 ")));
-    site.copy_export();
-    let again = world.serve(&site, "/ allow user:alice@home.example all\n");
-    assert_eq!(writes_one_more(&again), refused(Refusal::OverLimit));
     let said = why(&mount.path("projects/x/file")).unwrap();
     assert!(said.contains("read yes: acl:1 lets user:alice@home.example read here"), "{said}");
     assert!(
@@ -252,7 +232,7 @@ fn a_directory_that_leaves_what_was_handed_on_is_closed_while_it_is_open() {
     fs::write(site.export("x/deep/file"), "text").unwrap();
     let served = world.serve(&site, "/ allow user:alice@home.example all\n");
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, _) = world.give(&alice, &bob, &[("/x", "read,list", None)], SERVER);
+    let (given, _) = world.give(&alice, &bob, &[("/x", "read,list")], SERVER);
     let (hers, his) = (world.mount(&site, &served, "a", &alice), world.mount(&site, &served, "b", &given));
     let open = File::open(his.path("x/deep/file")).unwrap();
     assert_eq!(crate::support::bytes(&open), "text");

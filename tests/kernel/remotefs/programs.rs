@@ -1,6 +1,6 @@
 //! Programs that use a mount as they use any file system.
 
-use crate::daemon::{Mount, can_mount};
+use crate::daemon::{Mount, can_mount, skips};
 use crate::support::{Site, command, refused};
 use crate::world::World;
 use std::fs::{self, Permissions};
@@ -58,8 +58,7 @@ fn programs_that_lock_files_run_where_locks_are_local() {
     for (number, (program, script)) in SCRIPTS.into_iter().enumerate() {
         let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
         if !found.status.success() {
-            // What each of them needs is tested below, too.
-            println!("without {program}");
+            skips(test, &format!("there is no {program}"));
             continue;
         }
         let place = a.path(&number.to_string());

@@ -1,5 +1,6 @@
 //! End of rights, by revocation or expiry: cached, open and mapped files end with them.
 
+use crate::relay::{OneWay, relay};
 use crate::support::{Heard, Mapping, Site, bytes, can_mount, count, until};
 use crate::world::{Mounted, SERVER, Served, World, code};
 use bakeoff_layers_base::clock::now_unix_s;
@@ -9,7 +10,7 @@ use bakeoff_layers_credentials::notice::News;
 use nix::errno::Errno;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,7 +29,7 @@ fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
     fs::write(site.export("file"), "text").unwrap();
     let served = world.serve_for(&site, LIST, TERM_S);
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, transfer) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
+    let (given, transfer) = world.give(&alice, &bob, &[("/", "read,list,write,create")], SERVER);
     let key: Hash = bob.key().public().thumbprint();
     let mount = world.mount(&site, &served, "b", &given);
     (site, world, served, mount, [transfer, Item::Key(key)])
@@ -85,24 +86,14 @@ struct Stalling {
 impl Stalling {
     /// Starts it; returns also the address for the client.
     fn start(server: SocketAddr) -> (Arc<Self>, SocketAddr) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, relay) = (listener.local_addr().unwrap(), Arc::new(Self::default()));
-        let own = relay.clone();
-        thread::spawn(move || {
-            for (number, client) in listener.incoming().map_while(Result::ok).enumerate() {
-                let server = TcpStream::connect(server).unwrap();
-                let may_stall = number > 0 && !own.spares_new.load(Ordering::SeqCst);
-                for (from, to, may_stall) in [(&client, &server, false), (&server, &client, may_stall)] {
-                    let (own, from, to) = (own.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
-                    thread::spawn(move || own.pass(from, to, may_stall));
-                }
-            }
-        });
-        (relay, address)
+        let stalling = Arc::new(Self::default());
+        let own = stalling.clone();
+        (stalling, relay(server, move |way| own.pass(way)))
     }
 
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, may_stall: bool) {
-        let mut bytes = [0; 4096];
+    fn pass(&self, way: &OneWay) {
+        let may_stall = way.is_answer && way.number > 0 && !self.spares_new.load(Ordering::SeqCst);
+        let (mut from, mut to, mut bytes) = (&way.from, &way.to, [0; 4096]);
         while let Ok(length @ 1..) = from.read(&mut bytes) {
             if may_stall && self.stalls.load(Ordering::SeqCst) {
                 self.held_back.fetch_add(length, Ordering::SeqCst);
@@ -110,7 +101,6 @@ impl Stalling {
                 break;
             }
         }
-        let _ = to.shutdown(Shutdown::Both);
     }
 }
 

@@ -208,7 +208,7 @@ fn credentials_that_are_not_good_are_refused_by_their_names() {
         served.counts(&format!("refused.credentials.{name}"), 1);
     };
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let all = [("/", "all", None)];
+    let all = [("/", "all")];
     // A leaf of an agent with a foreign key, though it claims the same domain.
     refused(&foreign.person("user:alice@home.example"), "bad-signature");
     refused(&world.give(&alice, &bob, &all, "node:mail@home.example").0, "wrong-audience");

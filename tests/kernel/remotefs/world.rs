@@ -125,19 +125,18 @@ impl World {
         make(&order, &domain(), &self.agent).unwrap()
     }
 
-    /// Delegates; returns the receiver's credentials. Each grant is a path, operations, and a byte limit.
+    /// Delegates; returns the receiver's credentials. Each grant is a path, and operations.
     pub(crate) fn give(
         &self,
         giver: &Person,
         receiver: &Person,
-        grants: &[(&str, &str, Option<u64>)],
+        grants: &[(&str, &str)],
         audience: &str,
     ) -> (Person, Item) {
         let now = now_unix_s();
-        let scope = |(path, words, most_bytes): &(&str, &str, Option<u64>)| DelegationScope {
+        let scope = |(path, words): &(&str, &str)| DelegationScope {
             path: PathPrefix::parse(path).unwrap(),
             operations: Operations::of_words(words).unwrap(),
-            most_bytes: *most_bytes,
         };
         let wish = TransferRequest {
             receiver: Some(receiver.name.clone()),

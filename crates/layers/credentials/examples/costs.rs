@@ -10,7 +10,7 @@ mod world;
 
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionSubject, InForce, LogEnd, LoggedDecision};
-use bakeoff_layers_credentials::grant::{Rights, RightsCache, rights};
+use bakeoff_layers_credentials::grant::RightsCache;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_sys::thread::cpu_time;
@@ -63,16 +63,15 @@ fn decide(world: &World, entries: usize) {
 
 fn keep() {
     let kept = RightsCache::new(2 * KEPT as usize, 16);
-    let until = NOW + 100;
-    let ask = |object: u64| rights(&kept, (object as u32 % 7, object), until, NOW, Default::default);
+    let key = |object: u64| (object as u32 % 7, object);
     for object in 0..KEPT {
-        black_box(ask(object));
+        kept.ticket(key(object)).keep(Operations::ALL, Some(NOW + 100), || true);
     }
     let mut object = 0;
     show("rights that are kept", 200_000, || {
         // A prime as a step: no two consecutive look-ups hit the same place of the table.
         object = (object + 7_919) % KEPT;
-        black_box(ask(object));
+        black_box(kept.look_up(&key(object), NOW));
     });
 }
 
@@ -84,7 +83,7 @@ fn record() {
     let about = DecisionSubject::Object {
         paths: vec![path.into()],
         asked: Operations::ALL,
-        rights: Rights { operations: Operations::ALL, most_bytes: None },
+        rights: Operations::ALL,
         outcome: AuditOutcome::Allowed { line: 12 },
     };
     let decision = LoggedDecision {

@@ -3,7 +3,6 @@
 //! Measured side, pure, hot: called for each object without a cached verdict.
 
 use crate::acl::{Acl, names};
-use crate::key::Hash;
 use crate::name::{Domain, PrincipalName};
 use crate::operation::{Operation, Operations};
 use crate::revoked::Item;
@@ -34,29 +33,7 @@ pub struct SessionGrant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Link {
     giver: PrincipalName,
-    hash: Hash,
-    until_unix_s: u64,
     scopes: Vec<DelegationScope>,
-}
-
-/// Byte limit of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteLimit {
-    /// SHA-256 of the link's transfer.
-    pub transfer: Hash,
-    /// The limit, in bytes.
-    pub most_bytes: u64,
-    /// End of the link, in seconds since 1970.
-    pub until_unix_s: u64,
-}
-
-/// Rights to an object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rights {
-    /// The operations.
-    pub operations: Operations,
-    /// Limit on bytes written under this grant; `None` for no limit.
-    pub most_bytes: Option<u64>,
 }
 
 /// Decision on an operation, with its reason.
@@ -78,10 +55,8 @@ impl SessionGrant {
     ) -> Self {
         let subject = links.first().map_or_else(|| acts_as.clone(), |first| first.content.giver.clone());
         let who = names(&subject, &groups);
-        let link = |Shown { content: link, hash }: Shown<Transfer>| Link {
+        let link = |Shown { content: link, .. }: Shown<Transfer>| Link {
             giver: link.giver,
-            hash,
-            until_unix_s: link.wish.until_unix_s,
             scopes: link.wish.grants,
         };
         let links = links.into_iter().map(link).collect();
@@ -94,22 +69,9 @@ impl SessionGrant {
     }
 
     /// Rights to the object at a path.
-    pub fn rights(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> Rights {
-        let all = Rights { operations: acl.decide(&self.who, path).operations, most_bytes: None };
-        self.links.iter().fold(all, |all, link| {
-            let (operations, most_bytes) = left(&link.scopes, path);
-            let least = [all.most_bytes, most_bytes].into_iter().flatten().min();
-            Rights { operations: all.operations.and(operations), most_bytes: least }
-        })
-    }
-
-    /// Byte limits of the links that have one, at a path.
-    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<ByteLimit> {
-        let limit = |link: &Link| {
-            let most_bytes = left(&link.scopes, path).1?;
-            Some(ByteLimit { transfer: link.hash, most_bytes, until_unix_s: link.until_unix_s })
-        };
-        self.links.iter().filter_map(limit).collect()
+    pub fn rights(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> Operations {
+        let listed = acl.decide(&self.who, path).operations;
+        self.links.iter().fold(listed, |all, link| all.and(left(&link.scopes, path)))
     }
 
     /// Whether a path is at or above something that is granted: a rule and each link name a path there or below.
@@ -142,7 +104,7 @@ impl SessionGrant {
                 format!("no rule of {file} lets {subject} {word} here{only}{group}; ask who keeps that list");
             return OperationDecision { granted: false, reason };
         };
-        let narrow = |(_, link): &(usize, &Link)| !left(&link.scopes, path).0.has(operation);
+        let narrow = |(_, link): &(usize, &Link)| !left(&link.scopes, path).has(operation);
         if let Some((index, Link { giver, .. })) = self.links.iter().enumerate().find(narrow) {
             let reason = format!(
                 "{file}:{line} lets {subject} {word} here, but link {} of the chain, which {giver} gave, does not; ask for one \
@@ -163,50 +125,4 @@ impl SessionGrant {
 }
 
 /// Cached rights, by session and object.
-pub type RightsCache = Verdicts<(u32, u64), Rights>;
-
-/// Rights to an object in a session, cached until the grant ends, or the object or the rules change. `decide` must
-/// take the access list itself: a list taken before could outlive a change of rules in between.
-pub fn rights(
-    kept: &RightsCache,
-    (session, object): (u32, u64),
-    expires_unix_s: u64,
-    now_unix_s: u64,
-    decide: impl FnOnce() -> Rights,
-) -> Rights {
-    if now_unix_s >= expires_unix_s {
-        return Rights::default();
-    }
-    if let Some(rights) = kept.look_up(&(session, object), now_unix_s) {
-        return rights;
-    }
-    let ticket = kept.ticket((session, object));
-    let rights = decide();
-    ticket.keep(rights, Some(expires_unix_s), || true);
-    rights
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kept_rights_end_with_the_grant_and_with_the_rules() {
-        let kept = RightsCache::new(100, 2);
-        let all = Rights { operations: Operations::ALL, most_bytes: None };
-        assert_eq!(rights(&kept, (1, 7), 50, 40, || all), all);
-        assert_eq!(rights(&kept, (1, 7), 50, 49, || panic!("decided again")), all);
-        assert_eq!(rights(&kept, (2, 7), 50, 40, Rights::default), Rights::default(), "another session");
-        assert_eq!(rights(&kept, (1, 7), 50, 50, || panic!("decided after the end")), Rights::default());
-        let changed = rights(&kept, (1, 8), 50, 40, || {
-            kept.new_epoch(|_| {});
-            all
-        });
-        assert_eq!(changed, all);
-        assert_eq!(
-            rights(&kept, (1, 8), 50, 40, Rights::default),
-            Rights::default(),
-            "kept from the epoch before"
-        );
-    }
-}
+pub type RightsCache = Verdicts<(u32, u64), Operations>;

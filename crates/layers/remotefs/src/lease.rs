@@ -5,7 +5,7 @@
 //! when it ends**.
 //!
 //! A session that gets an answer holds a lease of the object. All leases of a session end with its term, which pings
-//! renew. A change first revokes the leases of all others: each is sent a break and owes an acknowledgement. Until
+//! renew. A change first revokes the leases of all others, but of attributes alone interrupts them: each is sent a break and owes an acknowledgement. Until
 //! all have come the change is not made, and until it is made no question about the object is answered, except those
 //! of sessions that owe. They are answered without a lease, as a kernel may have to read a page before it can forget
 //! it. A session that owes is not renewed; so a change waits for a term at most, and then the session is over.
@@ -177,14 +177,21 @@ impl LeaseTable {
         let mut breaks = Vec::new();
         for (object, what) in keys {
             self.changing.insert(*object, change);
-            let holders = self.holders.remove(object).unwrap_or_default();
-            if holders.contains(&session) {
-                self.holders.insert(*object, BTreeSet::from([session]));
+            let mut holders = self.holders.remove(object).unwrap_or_default();
+            let others: Vec<SessionNumber> =
+                holders.iter().copied().filter(|other| *other != session).collect();
+            // A session that forgets attributes alone keeps the rest, and must hear of its next change.
+            let keeps_rest = !what.contents && !what.names;
+            holders.retain(|one| *one == session || keeps_rest);
+            if !holders.is_empty() {
+                self.holders.insert(*object, holders);
             }
-            for other in holders.into_iter().filter(|other| *other != session) {
+            for other in others {
                 let number = self.next();
                 if let Some(live) = self.live.get_mut(&other) {
-                    live.holds.remove(object);
+                    if !keeps_rest {
+                        live.holds.remove(object);
+                    }
                     live.owes.insert(number, (change, *object));
                     breaks.push(Break { session: other, number, object: *object, what: *what });
                 }

@@ -52,7 +52,6 @@ refusals! {
     Denied "denied" "the access list or a link of the chain does not let this session do that; `remotefs why` says which"
     Linked "linked" "the file has names that nobody has looked up yet, which may be sterner; look them up first"
     RulesBelow "rules-below" "rules name something below that directory, and would not move with it"
-    OverLimit "over-limit" "more would be written than a link of the chain lets be written"
     // Limits exceeded.
     TooManyConnections "too-many-connections" "there are too many connections; try again later"
     TooManyStrangers "too-many-strangers" "a connection did not say who it is before too many others came"
@@ -86,7 +85,6 @@ impl Refusal {
             | Self::TooManyOfSession
             | Self::TooManyOfPrincipal => Errno::ENFILE,
             Self::Denied | Self::Linked | Self::RulesBelow => Errno::EACCES,
-            Self::OverLimit => Errno::EDQUOT,
             _ => Errno::EPROTO,
         }
     }

@@ -280,6 +280,21 @@ fn a_holder_is_told_and_waited_for_and_others_wait_meanwhile() {
     assert_eq!(begun(table.begin(now, holder, &key(7))).1, [], "it had none but its own");
 }
 
+/// Its kernel forgets attributes alone: pages and names stay, and somebody must tell when they change.
+#[test]
+fn who_is_told_of_attributes_alone_is_told_of_the_next_change_too() {
+    let mut table = LeaseTable::new(TERM_MS, 0);
+    let [writer, holder] = [(); 2].map(|()| table.open(TERM_MS));
+    table.ask(TERM_MS, holder, &[7]);
+    for keys in [[(7, BreakScope::default())], [(7, BreakScope::default())], key(7)] {
+        let (change, breaks) = begun(table.begin(TERM_MS, writer, &keys));
+        assert_eq!(breaks.len(), 1);
+        table.acknowledge(holder, breaks[0].number);
+        table.finish(change);
+    }
+    assert_eq!(begun(table.begin(TERM_MS, writer, &key(7))).1, [], "it keeps nothing");
+}
+
 #[test]
 fn who_owes_is_not_renewed_and_dropped_after_the_term() {
     let mut table = LeaseTable::new(TERM_MS, 0);

@@ -54,12 +54,8 @@ pub fn send(pid: u32, start_ticks: u64, signal: Signal) -> io::Result<bool> {
 /// A descriptor for the process that has this number now; it never moves on to a successor. None on kernels before 5.3,
 /// or when there is no such process.
 fn hold(pid: u32) -> Option<OwnedFd> {
-    open(pid, 0)
-}
-
-fn open(pid: u32, flags: libc::c_uint) -> Option<OwnedFd> {
     // SAFETY: pidfd_open takes integers and returns a new descriptor or -1.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, flags) };
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
     // SAFETY: a result of zero or above is a descriptor nobody else owns.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
@@ -70,18 +66,6 @@ fn open(pid: u32, flags: libc::c_uint) -> Option<OwnedFd> {
 /// There is no such process; `ENOSYS` before Linux 5.3.
 pub fn end_of(pid: u32) -> io::Result<OwnedFd> {
     hold(pid).ok_or_else(io::Error::last_os_error)
-}
-
-/// `PIDFD_THREAD` of Linux 6.9, the value of `O_EXCL`.
-const OF_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
-
-/// The same of the process's first thread, whose end a kill brings about also while others cannot end, as in an
-/// uninterruptible sleep. Before Linux 6.9: of the whole process.
-///
-/// # Errors
-/// As [`end_of`].
-pub fn end_of_first_thread(pid: u32) -> io::Result<OwnedFd> {
-    open(pid, OF_THREAD).map_or_else(|| end_of(pid), Ok)
 }
 
 fn raw(fd: &OwnedFd) -> libc::c_int {

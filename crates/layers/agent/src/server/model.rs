@@ -120,11 +120,7 @@ impl Cast {
                 receiver: Some(to.0.clone()),
                 key: to.1.public(),
                 audience: vec![Audience::parse(SERVER).unwrap()],
-                grants: vec![DelegationScope {
-                    path: PathPrefix::default(),
-                    operations: Operations::ALL,
-                    most_bytes: None,
-                }],
+                grants: vec![DelegationScope { path: PathPrefix::default(), operations: Operations::ALL }],
                 from_unix_s: NOW - 1,
                 until_unix_s: NOW + 5000,
                 hops,

@@ -108,8 +108,7 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
 
 /// Alice's transfer to bob for the file server.
 fn given(giver: &Person, receiver: &Person, held: Option<&[u8]>, hops: u8) -> (Item, Vec<u8>) {
-    let scope =
-        DelegationScope { path: PathPrefix::default(), operations: Operations::ALL, most_bytes: None };
+    let scope = DelegationScope { path: PathPrefix::default(), operations: Operations::ALL };
     let wish = TransferRequest {
         receiver: Some(receiver.name.clone()),
         key: receiver.key.public(),

@@ -4,18 +4,18 @@
 //! daemon has the other. The poll ends when the daemon says that it is done, or is gone for any reason. If that
 //! daemon's own mount is still there, the keeper unmounts it. A killed daemon may hold its sockets and the FUSE device for
 //! ever: one of its threads can be in the kernel and wait for a page that an unanswered read has locked. So the keeper
-//! looks at the end of its first thread, too, and then ends the connection before anything else. Without the keeper, every process that touches the
-//! mount point would get ENOTCONN until somebody unmounts. The keeper may unmount, and make hardly any other system
-//! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
+//! looks at the state of its first thread, too, twice a second, as no event tells of that, and then ends the connection
+//! before anything else. Without the keeper, every process that touches the mount point would get ENOTCONN until
+//! somebody unmounts. The keeper may unmount, and make hardly any other system call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
 use bakeoff_sys::inode::unique_mount;
 use bakeoff_sys::mount::{Mount, listed};
-use bakeoff_sys::process::end_of_first_thread;
 use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::stat::{major, minor};
+use nix::sys::time::TimeSpec;
 use nix::unistd::Uid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::File;
@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The daemon's end.
 #[derive(Debug)]
@@ -87,6 +88,8 @@ impl Drop for Keeper {
     }
 }
 
+/// Interval of looks at a daemon that says nothing.
+const LOOK: Duration = Duration::from_millis(500);
 /// The keeper's answers.
 const BUSY: &str = "busy";
 const DONE: &str = "done";
@@ -119,13 +122,13 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     let mut daemon = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let killed = end_of_first_thread(nix::unistd::getppid().as_raw() as u32)?;
+    let mut state = File::open(format!("/proc/{}/stat", nix::unistd::getppid()))?;
     let mut mounts = File::open("/proc/self/mountinfo")?;
     if Uid::effective().is_root() {
         Filter::new(&[CALLS, calls::FACTS, calls::RUNTIME]).apply()?;
     }
     let mut said = Vec::new();
-    let end = wait(&mut daemon, &killed, &mut said)?;
+    let end = wait(&mut daemon, &mut state, &mut said)?;
     let said = String::from_utf8_lossy(&said);
     let mut numbers = said.split_whitespace();
     let (device, unique) = (numbers.next().unwrap_or_default(), numbers.next());
@@ -156,25 +159,30 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
 }
 
 /// Waits for the daemon's end, and reads what it says until then.
-fn wait(daemon: &mut File, killed: &OwnedFd, said: &mut Vec<u8>) -> io::Result<DaemonEnd> {
+fn wait(daemon: &mut File, state: &mut File, said: &mut Vec<u8>) -> io::Result<DaemonEnd> {
     loop {
-        let mut watched = [killed.as_fd(), daemon.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match ppoll(&mut watched, None, None) {
+        let mut watched = [PollFd::new(daemon.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut watched, Some(TimeSpec::from_duration(LOOK)), None) {
+            Ok(0) if has_ended(state) => return Ok(DaemonEnd::Killed),
+            Ok(0) | Err(Errno::EINTR) => continue,
             Ok(_) => {}
-            Err(Errno::EINTR) => continue,
             Err(error) => return Err(error.into()),
         }
-        let [is_killed, has_said] = watched.map(|watched| watched.any().unwrap_or(true));
-        if has_said {
-            let mut part = [0; 64];
-            match daemon.read(&mut part)? {
-                0 => return Ok(DaemonEnd::Said),
-                read => said.extend_from_slice(&part[..read]),
-            }
-        } else if is_killed {
-            return Ok(DaemonEnd::Killed);
+        let mut part = [0; 64];
+        match daemon.read(&mut part)? {
+            0 => return Ok(DaemonEnd::Said),
+            read => said.extend_from_slice(&part[..read]),
         }
     }
+}
+
+/// Whether a process's first thread has ended, by its `/proc/PID/stat`. A pidfd says so only once all its threads have
+/// (Linux 6.15).
+fn has_ended(state: &mut File) -> bool {
+    let mut text = [0; 64];
+    let read = state.rewind().and_then(|()| state.read(&mut text)).unwrap_or(0);
+    let behind_name = text.get(..read).and_then(|text| text.iter().rposition(|byte| *byte == b')'));
+    behind_name.is_none_or(|at| matches!(text.get(at + 2), Some(b'Z' | b'X')))
 }
 
 /// Place of the mount of this device, if it is the topmost one there: where it was made, or where that is now, as a
@@ -195,6 +203,25 @@ mod tests {
     const MOUNTS: &[u8] = b"20 1 254:0 / / rw - ext4 /dev/vda rw\n\
         30 20 0:50 / /srv/a\\040b ro - fuse.bakeoff bakeoff-store ro\n\
         31 30 0:51 / /srv/a\\040b ro - fuse.bakeoff bakeoff-store ro\n";
+
+    /// As of a killed daemon with a thread that the kernel does not let go.
+    #[test]
+    fn a_process_has_ended_with_its_first_thread() {
+        let script = "import ctypes, sys, threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n\
+            ctypes.CDLL(None).syscall(int(sys.argv[1]), 0)";
+        let exit = libc::SYS_exit.to_string();
+        let mut child = Command::new("python3").args(["-c", script, &exit]).spawn().unwrap();
+        let state = |pid| File::open(format!("/proc/{pid}/stat")).unwrap();
+        let mut its = state(child.id());
+        while !has_ended(&mut its) {
+            std::thread::yield_now();
+        }
+        assert!(child.try_wait().unwrap().is_none(), "its other thread goes on");
+        assert!(!has_ended(&mut state(std::process::id())));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(has_ended(&mut its));
+    }
 
     #[test]
     fn only_the_daemons_own_mount_counts_wherever_it_is_now() {

@@ -202,10 +202,10 @@ pub enum ReleaseRefusal {
     )]
     StillMounted(PathBuf),
     /// Wrong passphrase or key file.
-    #[error("the {0} is not the one that the store's key was sealed with")]
+    #[error("the {0} is not the one that the key was sealed with")]
     WrongSecret(&'static str),
     /// A passphrase in place of a key file, or the other way round.
-    #[error("the store's key is sealed under a {sealed}, and a {given} was given: give that")]
+    #[error("the key is sealed under a {sealed}, and a {given} was given: give that")]
     OtherSecret {
         /// What it is sealed under.
         sealed: &'static str,

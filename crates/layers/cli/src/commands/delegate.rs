@@ -63,7 +63,7 @@ fn scope(text: &str) -> Result<DelegationScope, String> {
     let operations = Operations::of_words(words).map_err(|word| {
         format!("there is no operation `{word}`; known are read, list, write, create, remove, attributes, acl, all")
     })?;
-    Ok(DelegationScope { path, operations, most_bytes: None })
+    Ok(DelegationScope { path, operations })
 }
 
 fn audience(text: &str) -> Result<Audience, String> {

@@ -125,7 +125,11 @@ pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
 /// The file that `delegate` wrote.
 pub(super) fn delegated(path: &Path) -> Result<Hello, Failure> {
     let make = format!("bakeoff layer delegate --to IDENTITY --out {}", path.display());
-    let shown = Hello::read(&read(path, make)?).map_err(|why| of_file(path, why))?;
+    let bytes = read(path, make)?;
+    if IdentityContent::peek(&bytes).is_ok() {
+        return Err(of_file(path, "an identity, by which nothing is delegated; give what `delegate` wrote"));
+    }
+    let shown = Hello::read(&bytes).map_err(|why| of_file(path, why))?;
     if shown.chain.is_empty() { Err(of_file(path, "nothing is delegated by it")) } else { Ok(shown) }
 }
 

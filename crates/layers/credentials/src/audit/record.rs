@@ -4,7 +4,6 @@
 //! record names its evidence by hashes ([`super::Evidence`]); the principal is also written in words.
 
 use crate::cbor;
-use crate::grant::Rights;
 use crate::key::Hash;
 use crate::name::PrincipalName;
 use crate::operation::Operations;
@@ -73,7 +72,7 @@ pub enum DecisionSubject {
         /// The requested operations.
         asked: Operations,
         /// Rights of the session to it: cached, and used until the grant ends or the rules change.
-        rights: Rights,
+        rights: Operations,
         /// The result.
         outcome: AuditOutcome,
     },
@@ -123,6 +122,7 @@ mod field {
     pub(super) const PATHS: i64 = 13;
     pub(super) const ASKED: i64 = 14;
     pub(super) const GRANTED: i64 = 15;
+    /// A limit on bytes, which is not offered.
     pub(super) const MOST_WRITTEN: i64 = 16;
     pub(super) const LINE: i64 = 17;
 }
@@ -155,8 +155,8 @@ impl LoggedDecision {
                 let path = |path: &ObjectPath| Value::Array(path.iter().cloned().map(Value::Bytes).collect());
                 put(field::PATHS, Value::Array(paths.iter().map(path).collect()));
                 put(field::ASKED, asked.bits().into());
-                put(field::GRANTED, rights.operations.bits().into());
-                put(field::MOST_WRITTEN, rights.most_bytes.map_or(Value::Null, Value::from));
+                put(field::GRANTED, rights.bits().into());
+                put(field::MOST_WRITTEN, Value::Null);
                 if let AuditOutcome::Allowed { line } = outcome {
                     put(field::LINE, (*line).into());
                 }
@@ -220,10 +220,8 @@ impl Fields {
         let paths = self.take(field::PATHS, |value| list(value, path))?;
         let operations = |value| Operations::of_bits(uint(value)?);
         let asked = self.take(field::ASKED, operations)?;
-        let rights = Rights {
-            operations: self.take(field::GRANTED, operations)?,
-            most_bytes: self.take(field::MOST_WRITTEN, or_null(uint))?,
-        };
+        let rights = self.take(field::GRANTED, operations)?;
+        self.take(field::MOST_WRITTEN, |value| value.is_null().then_some(()))?;
         let outcome = match refusal {
             Some(refusal) => AuditOutcome::Refused { refusal },
             None => AuditOutcome::Allowed { line: self.take(field::LINE, uint)? },

@@ -10,7 +10,7 @@ use super::record::{
 };
 use crate::acl::Acl;
 use crate::bundle::{Bundles, DomainBundle};
-use crate::grant::{Rights, SessionGrant};
+use crate::grant::SessionGrant;
 use crate::key::{Hash, hash};
 use crate::name::PrincipalName;
 use crate::operation::Operations;
@@ -89,28 +89,28 @@ pub enum ReplayDifference {
         now: u64,
     },
     /// Other rights.
-    #[error("rights were {}, and now are {}", RightsText(.recorded), RightsText(.now))]
+    #[error("rights were {recorded}, and now are {now}")]
     Rights {
         /// The value in the log.
-        recorded: Rights,
+        recorded: Operations,
         /// The value found.
-        now: Rights,
+        now: Operations,
     },
     /// Allowed, without the rights for it.
-    #[error("{asked} was allowed, and the rights are {}", RightsText(.now))]
+    #[error("{asked} was allowed, and the rights are {now}")]
     Allowed {
         /// The requested operations.
         asked: Operations,
         /// The rights.
-        now: Rights,
+        now: Operations,
     },
     /// Refused, though the rights suffice.
-    #[error("{asked} was refused as {}, and the rights are {}", DENIED, RightsText(.now))]
+    #[error("{asked} was refused as {DENIED}, and the rights are {now}")]
     Refused {
         /// The requested operations.
         asked: Operations,
         /// The rights.
-        now: Rights,
+        now: Operations,
     },
     /// Another rule.
     #[error("allowed by line {recorded} of the access list, and now by line {now}")]
@@ -200,20 +200,20 @@ impl<'a> Replay<'a> {
         decision: &LoggedDecision,
         paths: &[ObjectPath],
         asked: Operations,
-        recorded: Rights,
+        recorded: Operations,
         outcome: &AuditOutcome,
     ) -> Result<(), ReplayDifference> {
         let grant = self.grant(decision)?;
         let acl = self.acl(&decision.force.acl)?;
         // A client that is refused now has no rights to any object.
-        let now = grant.as_ref().map_or_else(|_| Rights::default(), |grant| rights(grant, &acl, paths));
+        let now = grant.as_ref().map_or_else(|_| Operations::default(), |grant| rights(grant, &acl, paths));
         if let Ok(grant) = &grant {
             same_peer(decision, grant)?;
         }
         if recorded != now {
             return Err(ReplayDifference::Rights { recorded, now });
         }
-        let granted = asked.is_within(now.operations);
+        let granted = asked.is_within(now);
         match outcome {
             AuditOutcome::Allowed { .. } if !granted => Err(ReplayDifference::Allowed { asked, now }),
             AuditOutcome::Refused { refusal } if granted && refusal == DENIED => {
@@ -311,21 +311,7 @@ fn same_peer(decision: &LoggedDecision, grant: &SessionGrant) -> Result<(), Repl
 }
 
 /// Rights to an object under all of its names.
-fn rights(grant: &SessionGrant, acl: &Acl, paths: &[ObjectPath]) -> Rights {
+fn rights(grant: &SessionGrant, acl: &Acl, paths: &[ObjectPath]) -> Operations {
     let each = paths.iter().map(|path| grant.rights(acl, path));
-    let all = |one: Rights, other: Rights| Rights {
-        operations: one.operations.and(other.operations),
-        most_bytes: [one.most_bytes, other.most_bytes].into_iter().flatten().min(),
-    };
-    each.reduce(all).unwrap_or_default()
-}
-
-/// Rights in words.
-struct RightsText<'a>(&'a Rights);
-
-impl fmt::Display for RightsText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.operations)?;
-        self.0.most_bytes.map_or(Ok(()), |most| write!(f, " of at most {most} bytes"))
-    }
+    each.reduce(Operations::and).unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
 use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
 use crate::name::{Domain, PrincipalName};
-use crate::operation::{Operation, Operations};
+use crate::operation::Operations;
 use crate::path::PathPrefix;
 use crate::refusal::CredentialRefusal;
 use ciborium::Value;
@@ -67,32 +67,27 @@ pub struct DelegationScope {
     pub path: PathPrefix,
     /// The operations.
     pub operations: Operations,
-    /// Limit on bytes written by it; `None` for no limit.
-    pub most_bytes: Option<u64>,
 }
 
 impl DelegationScope {
     fn is_within(&self, held: &Self) -> bool {
-        held.path.covers(self.path.names())
-            && self.operations.is_within(held.operations)
-            && held.most_bytes.is_none_or(|held| self.most_bytes.is_some_and(|own| own <= held))
+        held.path.covers(self.path.names()) && self.operations.is_within(held.operations)
     }
 
     fn of_value(value: Value) -> Option<Self> {
         let parts: [Value; 3] = value.into_array().ok()?.try_into().ok()?;
-        let [path, operations, most_bytes] = parts;
+        // The third is a limit on bytes, which is not offered.
+        let [path, operations, Value::Null] = parts else { return None };
         let names = path.into_array().ok()?.into_iter().map(|name| name.into_text().ok());
         Some(Self {
             path: PathPrefix::of(names.collect::<Option<_>>()?)?,
             operations: Operations::of_bits(uint(operations)?)?,
-            most_bytes: or_null(uint)(most_bytes)?,
         })
     }
 
     fn to_value(&self) -> Value {
         let names = self.path.names().iter().map(|name| Value::Text(name.clone())).collect();
-        let most_bytes = self.most_bytes.map_or(Value::Null, Value::from);
-        Value::Array(vec![Value::Array(names), self.operations.bits().into(), most_bytes])
+        Value::Array(vec![Value::Array(names), self.operations.bits().into(), Value::Null])
     }
 }
 
@@ -252,12 +247,8 @@ impl Transfer {
     }
 }
 
-/// Operations and byte limit that the scopes of one transfer leave at a path.
-pub(crate) fn left(scopes: &[DelegationScope], path: &[impl AsRef<[u8]>]) -> (Operations, Option<u64>) {
-    let here = || scopes.iter().filter(|scope| scope.path.covers(path));
-    let operations = here().fold(Operations::NONE, |all, scope| all.or(scope.operations));
-    let writing = || here().filter(|scope| scope.operations.has(Operation::Write));
-    let limited = writing().all(|scope| scope.most_bytes.is_some());
-    let most_bytes = writing().filter_map(|scope| scope.most_bytes).max();
-    (operations, most_bytes.filter(|_| limited))
+/// Operations that the scopes of one transfer leave at a path.
+pub(crate) fn left(scopes: &[DelegationScope], path: &[impl AsRef<[u8]>]) -> Operations {
+    let here = scopes.iter().filter(|scope| scope.path.covers(path));
+    here.fold(Operations::NONE, |all, scope| all.or(scope.operations))
 }

@@ -6,7 +6,6 @@ use bakeoff_layers_credentials::audit::{
     AuditFaultKind, AuditOutcome, Checkpoint, CheckpointKeys, DecisionRecord, DecisionSubject, LogEnd,
     LoggedDecision, SegmentReader,
 };
-use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::Operations;
 use proptest::prelude::*;
 
@@ -22,7 +21,7 @@ fn log(world: &World) -> Log {
             0 => AuditOutcome::Allowed { line: number },
             _ => AuditOutcome::Refused { refusal: "denied".into() },
         };
-        let rights = Rights { operations: Operations::ALL, most_bytes: (number % 3 == 0).then_some(number) };
+        let rights = Operations::ALL;
         let about = match number % 4 {
             0 => DecisionSubject::Admitted { until_unix_s: NOW + number },
             1 => DecisionSubject::NotAdmitted { refusal: "spliced".into() },

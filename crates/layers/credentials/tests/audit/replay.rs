@@ -56,7 +56,6 @@ fn random_log(world: &World) -> Log {
             through,
             path: ["/", "/a", "/a/b"][random.below(3) as usize],
             operations: Operations::of_bits(1 + random.below(127)).unwrap(),
-            most_bytes: (random.below(2) == 0).then_some(1 << 20),
             endorsed: random.below(8) > 0,
         };
         let some_groups = &groups[..random.below(2) as usize];
@@ -134,7 +133,7 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
         if let (DecisionSubject::Object { asked, rights, outcome, .. }, true) =
             (&mut decision.about, number == victim)
         {
-            rights.operations = rights.operations.or(*asked);
+            *rights = rights.or(*asked);
             *outcome = AuditOutcome::Allowed { line: 1 };
         }
     });

@@ -6,7 +6,7 @@ use bakeoff_layers_credentials::audit::{
     ObjectPath,
 };
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
-use bakeoff_layers_credentials::grant::{Rights, SessionGrant};
+use bakeoff_layers_credentials::grant::SessionGrant;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, SecretKey, Serial, hash};
 use bakeoff_layers_credentials::leaf::{NewLeaf, make, make_root};
@@ -44,7 +44,6 @@ pub(crate) struct Handed {
     pub(crate) through: Vec<usize>,
     pub(crate) path: &'static str,
     pub(crate) operations: Operations,
-    pub(crate) most_bytes: Option<u64>,
     pub(crate) endorsed: bool,
 }
 
@@ -124,7 +123,6 @@ impl World {
                 grants: vec![DelegationScope {
                     path: PathPrefix::parse(handed.path).unwrap(),
                     operations: handed.operations,
-                    most_bytes: handed.most_bytes,
                 }],
                 from_unix_s: NOW - 50,
                 until_unix_s: NOW + 600,
@@ -256,10 +254,10 @@ impl Decider<'_> {
         let acl = Acl::of_text(self.acl, "export.acl").unwrap();
         let rights = match now < grant.expires_unix_s {
             true => grant.rights(&acl, path),
-            false => Rights::default(),
+            false => Operations::default(),
         };
         let line = asked.each().next().and_then(|first| grant.line(&acl, path, first)).unwrap_or(0) as u64;
-        let outcome = match asked.is_within(rights.operations) {
+        let outcome = match asked.is_within(rights) {
             true => AuditOutcome::Allowed { line },
             false => AuditOutcome::Refused { refusal: DENIED.into() },
         };

@@ -13,7 +13,7 @@ use bakeoff_layers_credentials::{Item, verify_node};
 
 /// A grant's operations at a path under a list, as words.
 fn may(grant: &SessionGrant, acl: &str, path: &[&str]) -> String {
-    grant.rights(&Acl::of_text(acl, "acl").unwrap(), path).operations.to_string()
+    grant.rights(&Acl::of_text(acl, "acl").unwrap(), path).to_string()
 }
 
 fn names(grant: &SessionGrant) -> (String, String) {
@@ -42,8 +42,7 @@ fn a_role_and_a_role_of_a_role_have_what_was_handed_to_them() {
     let world = World::new();
     let viewer = Person::new("role:viewer.alice@home.example", &world.alice.key);
     let first = world.alice.gives(&world.editor, None, |_| {});
-    let second =
-        world.editor.gives(&viewer, Some(&first), |wish| wish.grants = vec![scope("/p/v", "read", Some(0))]);
+    let second = world.editor.gives(&viewer, Some(&first), |wish| wish.grants = vec![scope("/p/v", "read")]);
     let acl = "/ allow user:alice@home.example all\n";
     let editor = world.shows(&world.home, &world.editor, &[&first]).verify().unwrap();
     assert_eq!(may(&editor, acl, &["p", "v"]), "read,list,write");
@@ -95,7 +94,7 @@ fn what_somebody_has_through_a_group_he_cannot_hand_on() {
     let world = World::new();
     let text = "/ allow group:staff@home.example read,list\n/q allow user:alice@home.example read\n";
     let acl = Acl::of_text(text, "acl").unwrap();
-    let first = world.alice.gives(&world.bob, None, |wish| wish.grants = vec![scope("/", "all", None)]);
+    let first = world.alice.gives(&world.bob, None, |wish| wish.grants = vec![scope("/", "all")]);
     let verified = |links: &[&Link], holder: &Person, groups: &[&str]| {
         let shown = world.shows(&world.home, holder, links);
         shown.with(|shown| shown.leaf = world.home.leaf(holder, groups)).verify().unwrap()
@@ -137,7 +136,7 @@ fn a_decision_names_the_line_or_the_link() {
     let because = |path: &[&str], operation| {
         let because = grant.because(&acl, path, operation);
         let rights = grant.rights(&acl, path);
-        assert_eq!(because.granted, rights.operations.has(operation));
+        assert_eq!(because.granted, rights.has(operation));
         because.reason
     };
     let alice = "acl:1 lets user:alice@home.example";

@@ -37,28 +37,26 @@ fn universe() -> Vec<Letters> {
     all
 }
 
-/// A random grant: path, bits, byte limit.
-type Drawn = (Letters, u8, Option<u64>);
+/// A random grant: path, bits.
+type Drawn = (Letters, u8);
 
-fn made((path, bits, most_bytes): &Drawn) -> DelegationScope {
+fn made((path, bits): &Drawn) -> DelegationScope {
     let operations = Operations::of_bits((*bits).into()).unwrap();
-    DelegationScope { operations, most_bytes: *most_bytes, ..scope(&text_of(path), "all", None) }
+    DelegationScope { operations, ..scope(&text_of(path), "all") }
 }
 
-/// A random narrowing: which of the held grants, further down, with fewer operations and bytes.
-type Narrowing = (prop::sample::Index, Letters, u8, Option<u64>);
+/// A random narrowing: which of the held grants, further down, with fewer operations.
+type Narrowing = (prop::sample::Index, Letters, u8);
 
-fn narrowed(held: &[Drawn], (which, below, bits, most_bytes): &Narrowing) -> Drawn {
-    let (path, own_bits, own_bytes) = which.get(held);
-    let least = [*own_bytes, *most_bytes].into_iter().flatten().min();
-    ([path.as_slice(), below].concat(), own_bits & bits, least)
+fn narrowed(held: &[Drawn], (which, below, bits): &Narrowing) -> Drawn {
+    let (path, own_bits) = which.get(held);
+    ([path.as_slice(), below].concat(), own_bits & bits)
 }
 
 /// Each link's grants.
 fn chain() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
-    let bytes = || prop::option::of(0..100_u64);
-    let first = prop::collection::vec((letters(2), 0..0x80_u8, bytes()), 1..4);
-    let narrowing = (any::<prop::sample::Index>(), letters(1), 0..0x80_u8, bytes());
+    let first = prop::collection::vec((letters(2), 0..0x80_u8), 1..4);
+    let narrowing = (any::<prop::sample::Index>(), letters(1), 0..0x80_u8);
     let further = prop::collection::vec(prop::collection::vec(narrowing, 1..4), 0..4);
     (first, further).prop_map(|(first, further)| {
         let mut chain = vec![first];
@@ -71,11 +69,9 @@ fn chain() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     })
 }
 
-/// One link at a path: whether it grants an operation, and its byte limit.
-fn lets(link: &[Drawn], path: &[&str], operation: Operation) -> (bool, u64) {
-    let here = link.iter().filter(|(own, bits, _)| path.starts_with(own) && bits & operation.bit() != 0);
-    let most_bytes: Vec<u64> = here.map(|(_, _, most_bytes)| most_bytes.unwrap_or(u64::MAX)).collect();
-    (!most_bytes.is_empty(), most_bytes.into_iter().max().unwrap_or(0))
+/// Whether one link grants an operation at a path.
+fn lets(link: &[Drawn], path: &[&str], operation: Operation) -> bool {
+    link.iter().any(|(own, bits)| path.starts_with(own) && bits & operation.bit() != 0)
 }
 
 /// A random rule: path, whether it is `only`, for which name, bits.
@@ -134,14 +130,10 @@ proptest! {
             // Alice's own name and her domain; nobody here is in a group.
             let listed = decided(&rules, &path, &[0, 2]);
             for operation in Operation::ALL {
-                let all = chain.iter().all(|link| lets(link, &path, operation).0);
+                let all = chain.iter().all(|link| lets(link, &path, operation));
                 let expected = all && listed & operation.bit() != 0;
-                prop_assert_eq!(rights.operations.has(operation), expected, "{:?} {:?}", path, operation);
+                prop_assert_eq!(rights.has(operation), expected, "{:?} {:?}", path, operation);
                 prop_assert_eq!(grant.because(&acl, &path, operation).granted, expected);
-            }
-            if rights.operations.has(Operation::Write) {
-                let least = chain.iter().map(|link| lets(link, &path, Operation::Write).1).min();
-                prop_assert_eq!(rights.most_bytes, least.filter(|most_bytes| *most_bytes < u64::MAX));
             }
         }
     }

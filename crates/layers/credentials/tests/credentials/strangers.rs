@@ -94,7 +94,7 @@ fn openssl_takes_a_leaf_for_its_time_under_its_own_agent_alone() {
 /// A statement of each kind, with its label and the key that signed it.
 fn statements(world: &World) -> [(&'static str, Vec<u8>, PublicKey); 3] {
     let link = world.alice.gives(&world.bob, None, |wish| {
-        wish.grants = vec![scope("/", "list", None), scope("/p/q", "read,write", Some(5))];
+        wish.grants = vec![scope("/", "list"), scope("/p/q", "read,write")];
     });
     let (_, status) = world.home.status(&[link.hash], |_| {});
     [
@@ -158,7 +158,7 @@ fn pycose_reads_what_each_statement_says() {
             ),
             TRANSFER => format!(
                 "1: 'user:alice@home.example'\n2: 'user:bob@home.example'\n3: ['*.home.example']\n4: {}\n5: {}\n7: '{}'\n8: {}\n\
-                 -70001: [[[], 2, None], [['p', 'q'], 5, 5]]\n-70002: 8\n-70003: None\n-70004: '{}'\n",
+                 -70001: [[[], 2, None], [['p', 'q'], 5, None]]\n-70002: 8\n-70003: None\n-70004: '{}'\n",
                 NOW + hour,
                 NOW - MINUTE,
                 Transfer::open(&statement, &alice.name, key).unwrap().serial,

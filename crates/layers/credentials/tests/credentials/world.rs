@@ -23,9 +23,9 @@ pub(crate) fn key() -> SecretKey {
     SecretKey::generate().unwrap()
 }
 
-pub(crate) fn scope(path: &str, operations: &str, most_bytes: Option<u64>) -> DelegationScope {
+pub(crate) fn scope(path: &str, operations: &str) -> DelegationScope {
     let (path, operations) = (PathPrefix::parse(path).unwrap(), Operations::of_words(operations).unwrap());
-    DelegationScope { path, operations, most_bytes }
+    DelegationScope { path, operations }
 }
 
 /// A domain.
@@ -138,7 +138,7 @@ impl Person {
             receiver: Some(to.name.clone()),
             key: to.key.public(),
             audience: vec![Audience::parse("*.home.example").unwrap()],
-            grants: vec![scope("/p", "read,list,write", Some(1000))],
+            grants: vec![scope("/p", "read,list,write")],
             from_unix_s: NOW - MINUTE,
             until_unix_s: NOW + 60 * MINUTE,
             hops: 8,

@@ -211,7 +211,7 @@ impl Kernel {
 
     /// Has pages dropped that a read brought, which is over then.
     pub(super) fn drop_read(&self, object: u64, range: PageRange, reading: InUse) {
-        self.droppers.drop_pages(object, range, reading);
+        self.droppers.drop_pages(object, range, (reading, self.uses.passes(object)));
     }
 
     fn drop_names(&self) -> io::Result<()> {

@@ -498,6 +498,10 @@ impl Link {
             ServerReply::Refused { name, sentence } => {
                 Err(Lost::Refused { name: name.to_owned(), sentence: sentence.to_owned() })
             }
+            ServerReply::Error { refusal, .. } => {
+                let known = (refusal as usize).checked_sub(1).and_then(|at| Refusal::ALL.get(at).copied());
+                Err(Lost::Unreachable(known.map_or(io::ErrorKind::InvalidData.into(), io::Error::other)))
+            }
             _ => Err(Lost::Unreachable(io::ErrorKind::ConnectionRefused.into())),
         }
     }

@@ -1,28 +1,35 @@
 //! Reads and writes of objects in progress, and acknowledgements that wait for them.
 //!
 //! Measured side, client process, hot: twice a read or write that the kernel asks for. A break is acknowledged when the
-//! kernel has no old page any more: once its pages were dropped, and all reads that began before that have been
-//! answered and their pages dropped, too. Later reads do not count, or there would always be another one; their pages
-//! are dropped as soon. A write of our own holds pages and waits for the server, perhaps for the very change that waits
-//! for us: while there is one, breaks of its object are acknowledged at once.
+//! kernel has no old page any more: once all passes over its pages are done, and all reads have been answered and their
+//! pages dropped, too. A read that comes between them is held until the acknowledgement is sent, or there would always
+//! be another one. A pass may wait for its page, so during one it is held only briefly. A write of our own holds pages
+//! and waits for the server, perhaps for the very change that waits for us: while there is one, breaks of its object
+//! are acknowledged at once.
 
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time for which a read is held while a pass over its object's pages may wait for it.
+const HELD: Duration = Duration::from_millis(2);
 
 /// Sends an acknowledgement.
 pub(super) type Ack = Box<dyn FnOnce() + Send>;
 
 /// Objects in use.
 #[derive(Default)]
-pub(super) struct Uses(Mutex<HashMap<u64, ObjectUse>>);
+pub(super) struct Uses {
+    objects: Mutex<HashMap<u64, ObjectUse>>,
+    /// Signals that reads need not be held, or not for long.
+    released: Condvar,
+}
 
 #[derive(Default)]
 struct ObjectUse {
     reads: u32,
-    /// Reads that no acknowledgement waits for.
-    later_reads: u32,
     writes: u32,
     /// Passes over its pages that drop them.
     drops: u32,
@@ -37,7 +44,7 @@ impl ObjectUse {
     }
 
     fn is_idle(&self) -> bool {
-        self.reads + self.later_reads == 0 && self.writes == 0 && self.drops == 0 && self.owed.is_empty()
+        self.reads + self.writes + self.drops == 0 && self.owed.is_empty()
     }
 }
 
@@ -52,57 +59,74 @@ pub(super) struct InUse {
 type Counter = fn(&mut ObjectUse) -> &mut u32;
 
 impl Uses {
-    /// Begins a read.
+    /// Begins a read, perhaps after it was held.
     pub(super) fn reads(self: &Arc<Self>, object: u64) -> InUse {
-        self.begins(object, |its| match its.owed.is_empty() || its.drops > 0 {
-            true => |its| &mut its.reads,
-            false => |its| &mut its.later_reads,
-        })
+        let (mut objects, mut until) = (lock(&self.objects), None);
+        while let Some(its) = objects.get(&object).filter(|its| !its.owed.is_empty()) {
+            if its.drops == 0 {
+                objects = self.released.wait(objects).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let until: Instant = *until.get_or_insert_with(|| Instant::now() + HELD);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            objects = self.released.wait_timeout(objects, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        objects.entry(object).or_default().reads += 1;
+        InUse { uses: self.clone(), object, count: |its| &mut its.reads }
     }
 
     /// Begins a write.
     pub(super) fn writes(self: &Arc<Self>, object: u64) -> InUse {
-        self.begins(object, |_| |its| &mut its.writes)
+        self.begins(object, |its| &mut its.writes)
     }
 
     /// Begins to drop the object's pages; the acknowledgement is sent when that is done and nothing else stands
     /// against it.
     pub(super) fn drops(self: &Arc<Self>, object: u64, ack: Ack) -> InUse {
-        let dropping = self.begins(object, |_| |its| &mut its.drops);
+        let dropping = self.passes(object);
         self.change(object, |its| its.owed.push(ack));
         dropping
     }
 
+    /// Begins a pass over some of the object's pages.
+    pub(super) fn passes(self: &Arc<Self>, object: u64) -> InUse {
+        self.begins(object, |its| &mut its.drops)
+    }
+
     /// Whether an acknowledgement has not been sent yet.
     pub(super) fn owes(&self, object: u64) -> bool {
-        lock(&self.0).get(&object).is_some_and(|its| !its.owed.is_empty())
+        lock(&self.objects).get(&object).is_some_and(|its| !its.owed.is_empty())
     }
 
     /// Forgets what is owed: the session is over.
     pub(super) fn lost(&self) {
-        lock(&self.0).values_mut().for_each(|its| its.owed.clear());
+        lock(&self.objects).values_mut().for_each(|its| its.owed.clear());
+        self.released.notify_all();
     }
 
-    fn begins(self: &Arc<Self>, object: u64, which: impl FnOnce(&ObjectUse) -> Counter) -> InUse {
-        let count = self.change(object, |its| {
-            let count = which(its);
-            *count(its) += 1;
-            count
-        });
+    fn begins(self: &Arc<Self>, object: u64, count: Counter) -> InUse {
+        self.change(object, |its| *count(its) += 1);
         InUse { uses: self.clone(), object, count }
     }
 
-    fn change<T>(&self, object: u64, change: impl FnOnce(&mut ObjectUse) -> T) -> T {
-        let mut objects = lock(&self.0);
+    fn change(&self, object: u64, change: impl FnOnce(&mut ObjectUse)) {
+        let mut objects = lock(&self.objects);
         let its = objects.entry(object).or_default();
-        let changed = change(its);
+        let drops = its.drops;
+        change(its);
         let due = its.due();
+        let releases = !due.is_empty() || drops != its.drops;
         if its.is_idle() {
             objects.remove(&object);
         }
         drop(objects);
         due.into_iter().for_each(|ack| ack());
-        changed
+        if releases {
+            self.released.notify_all();
+        }
     }
 }
 
@@ -115,7 +139,7 @@ impl Drop for InUse {
 
 impl fmt::Debug for Uses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Uses({} objects)", lock(&self.0).len())
+        write!(f, "Uses({} objects)", lock(&self.objects).len())
     }
 }
 
@@ -123,6 +147,7 @@ impl fmt::Debug for Uses {
 mod tests {
     use super::*;
     use std::sync::mpsc::{TryRecvError, channel};
+    use std::thread;
 
     #[test]
     fn a_break_is_acknowledged_when_no_old_page_is_left() {
@@ -144,10 +169,14 @@ mod tests {
         drop(dropping);
         drop(before);
         assert!(hears.try_recv() == Err(TryRecvError::Empty));
-        let later = uses.reads(7);
+        // A later one is held until then; it would be another that the acknowledgement waits for.
+        let its = uses.clone();
+        let later = thread::spawn(move || drop(its.reads(7)));
+        (0..1000).for_each(|_| thread::yield_now());
+        assert!(!later.is_finished());
         drop(meanwhile);
         assert_eq!(hears.try_recv(), Ok("behind reads"));
-        drop(later);
+        later.join().unwrap();
         // A write of our own may wait for whoever waits for us.
         let dropping = uses.drops(7, ack("for a write"));
         let writing = uses.writes(7);
@@ -161,6 +190,6 @@ mod tests {
         uses.lost();
         drop(read);
         assert_eq!(hears.try_recv(), Err(TryRecvError::Empty));
-        assert_eq!(lock(&uses.0).len(), 1, "the other object's");
+        assert_eq!(lock(&uses.objects).len(), 1, "the other object's");
     }
 }

@@ -74,17 +74,6 @@ pub enum ServeError {
         /// The I/O error.
         error: io::Error,
     },
-    /// The file of bytes written under limits cannot be read.
-    #[error(
-        "cannot read {}, where it is kept how much was written under transfers that limit it: {error}; bring it back from a copy, or remove it to count from nothing",
-        path.display()
-    )]
-    Written {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
     /// The filter of system calls was refused.
     #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
     Confine(io::Error),

@@ -149,7 +149,7 @@ impl Export {
     ) -> Result<T, No> {
         self.coherence.change(session, keys, |has_waited| {
             if let Some(guard) = self.guard.as_ref().filter(|_| has_waited) {
-                guard.allows_still(session, request)?;
+                guard.allow(session, request)?;
             }
             make()
         })

@@ -19,7 +19,6 @@ use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{AuditOutcome, DENIED, DecisionSubject};
-use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -50,20 +49,17 @@ impl Guard {
     pub(super) fn allow(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove, Write};
         let who = self.principals.of(session)?;
-        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation])).map(drop);
+        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation]));
         let at = |directory, name, operations: &[Operation]| {
             self.needs_at(&who, (directory, name), Operations::of(operations))
         };
         match *request {
             ClientRequest::Read { object, .. } | ClientRequest::ReadLink { object } => needs(object, Read),
             ClientRequest::List { directory, .. } => needs(directory, List),
-            ClientRequest::Write { object, bytes, .. } => {
-                let (object, rights) = self.needs(&who, object, |_| Operations::of(&[Write]))?;
-                self.counts(&who, &object, rights, bytes.len() as u64)
-            }
-            ClientRequest::Commit { object } => self.needs(&who, object, something).map(drop),
+            ClientRequest::Write { object, .. } => needs(object, Write),
+            ClientRequest::Commit { object } => self.needs(&who, object, something),
             ClientRequest::SetAttributes { object, new } => {
-                self.needs(&who, object, |may| setting(&new, may)).map(drop)
+                self.needs(&who, object, |may| setting(&new, may))
             }
             ClientRequest::Create { directory, name, truncate: true, .. } => {
                 at(directory, name, &[Create, Write])
@@ -85,17 +81,6 @@ impl Guard {
         }
     }
 
-    /// The same for a request that was allowed, and has waited: its bytes are counted already.
-    pub(super) fn allows_still(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
-        match *request {
-            ClientRequest::Write { object, .. } => {
-                let write = |_| Operations::of(&[Operation::Write]);
-                self.needs(&*self.principals.of(session)?, object, write).map(drop)
-            }
-            _ => self.allow(session, request),
-        }
-    }
-
     /// Checks the right to replace the object that has the new name. Asked while nobody else can change the name.
     pub(super) fn may_replace(
         &self,
@@ -114,8 +99,7 @@ impl Guard {
         told: Attributes,
     ) -> Result<Attributes, No> {
         let who = self.principals.of(session)?;
-        let rights = self.rights(&who, object)?;
-        let may = rights.operations;
+        let may = self.rights(&who, object)?;
         let is_told = may != Operations::NONE || object.number == ROOT || {
             let rules = self.principals.rules();
             let leads = |path: &Path| who.grant.leads(&rules.acl, path);
@@ -124,7 +108,7 @@ impl Guard {
         if is_told {
             return Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told });
         }
-        Err(self.refuse_object(&who, object, (Operations::NONE, rights)))
+        Err(self.refuse_object(&who, object, (Operations::NONE, may)))
     }
 
     /// Refuses unless the session may know that a name does not exist.
@@ -137,7 +121,7 @@ impl Guard {
         let path = self.objects.below(directory, name.bytes())?;
         let rules = self.principals.rules();
         let rights = who.grant.rights(&rules.acl, &path);
-        match rights.operations != Operations::NONE || who.grant.leads(&rules.acl, &path) {
+        match rights != Operations::NONE || who.grant.leads(&rules.acl, &path) {
             true => Ok(()),
             false => Err(self.refuse(&who, &[path], (Operations::NONE, rights), Refusal::Denied)),
         }
@@ -184,26 +168,24 @@ impl Guard {
         }
     }
 
-    /// Checks that the session has the rights needed for an object, which may depend on those it has; returns the
-    /// object and them.
+    /// Checks that the session has the rights needed for an object, which may depend on those it has.
     fn needs(
         &self,
         who: &Principal,
         object: ObjectNumber,
         asked: impl FnOnce(Operations) -> Operations,
-    ) -> Result<(Arc<Object>, Rights), No> {
+    ) -> Result<(), No> {
         let object = self.objects.find(object)?;
         let rights = self.rights(who, &object)?;
-        let asked = asked(rights.operations);
-        if !asked.is_within(rights.operations) {
+        let asked = asked(rights);
+        if !asked.is_within(rights) {
             return Err(self.refuse_object(who, &object, (asked, rights)));
         }
         self.principals.uses(who, (object.number, asked), || -> Result<(), No> {
             let rules = self.principals.rules();
             let (paths, _) = self.judged(&object, &rules.acl)?;
             Ok(self.allowed(who, &rules, paths, (asked, rights))?)
-        })?;
-        Ok((object, rights))
+        })
     }
 
     /// Names by which an object is judged, and the name of a refusal. Unknown ones may be anywhere: then every place
@@ -218,7 +200,7 @@ impl Guard {
     }
 
     /// Refuses an object by its names.
-    fn refuse_object(&self, who: &Principal, object: &Object, rights: (Operations, Rights)) -> No {
+    fn refuse_object(&self, who: &Principal, object: &Object, rights: (Operations, Operations)) -> No {
         match self.judged(object, &self.principals.rules().acl) {
             Ok((paths, refusal)) => self.refuse(who, &paths, rights, refusal),
             Err(no) => no,
@@ -231,7 +213,7 @@ impl Guard {
         who: &Principal,
         rules: &Rules,
         paths: Vec<Path>,
-        (asked, rights): (Operations, Rights),
+        (asked, rights): (Operations, Operations),
     ) -> Result<(), Refusal> {
         let first = asked.each().next().zip(paths.first());
         let line = first.and_then(|(first, path)| who.grant.line(&rules.acl, path, first));
@@ -249,7 +231,7 @@ impl Guard {
         let path = self.objects.below(directory, name.bytes())?;
         let rules = self.principals.rules();
         let rights = who.grant.rights(&rules.acl, &path);
-        if !asked.is_within(rights.operations) {
+        if !asked.is_within(rights) {
             return Err(self.refuse(who, &[path], (asked, rights), Refusal::Denied));
         }
         Ok(self.allowed(who, &rules, vec![path], (asked, rights))?)
@@ -260,11 +242,11 @@ impl Guard {
         &self,
         who: &Principal,
         paths: &[Path],
-        (asked, rights): (Operations, Rights),
+        (asked, rights): (Operations, Operations),
         refusal: Refusal,
     ) -> No {
         // A right that neither list nor chain grants has its own name in the log, as that can be replayed.
-        let name = match (asked.is_within(rights.operations), refusal) {
+        let name = match (asked.is_within(rights), refusal) {
             (false, _) => DENIED,
             (true, Refusal::Denied) => "unseen",
             (true, other) => other.name(),
@@ -276,7 +258,7 @@ impl Guard {
     }
 
     /// Rights to an object: the least of those under each of its names.
-    fn rights(&self, who: &Principal, object: &Object) -> Result<Rights, No> {
+    fn rights(&self, who: &Principal, object: &Object) -> Result<Operations, No> {
         let (key, now_unix_s) = ((who.session, object.number), now_unix_s());
         if let Some(rights) = self.principals.kept.look_up(&key, now_unix_s) {
             return Ok(rights);
@@ -285,21 +267,11 @@ impl Guard {
         self.tally.add(Count::Decisions, 1);
         let rules = self.principals.rules();
         let (paths, _) = self.judged(object, &rules.acl)?;
-        let all = Rights { operations: Operations::ALL, most_bytes: None };
-        let rights = paths.iter().map(|path| who.grant.rights(&rules.acl, path)).fold(all, least);
+        let each = paths.iter().map(|path| who.grant.rights(&rules.acl, path));
+        let rights = each.fold(Operations::ALL, Operations::and);
         self.allowed(who, &rules, paths, (Operations::NONE, rights))?;
         ticket.keep(rights, Some(who.grant.expires_unix_s), || true);
         Ok(rights)
-    }
-
-    /// Counts bytes to be written, if there is a limit.
-    fn counts(&self, who: &Principal, object: &Object, rights: Rights, bytes: u64) -> Result<(), No> {
-        if rights.most_bytes.is_none() {
-            return Ok(());
-        }
-        let (paths, _) = self.judged(object, &self.principals.rules().acl)?;
-        let limits: Vec<_> = paths.iter().flat_map(|path| who.grant.limits(path)).collect();
-        Ok(self.principals.count(&limits, bytes)?)
     }
 
     /// Checks a rename, which takes a name away and makes one. It may not create rights: a session that could not
@@ -319,7 +291,7 @@ impl Guard {
             let rights = who.grant.rights(&acl, &path);
             match acl.has_rules_below(&path) {
                 true => Err(self.refuse(who, &[path], (Operations::NONE, rights), Refusal::RulesBelow)),
-                false => Ok(rights.operations),
+                false => Ok(rights),
             }
         };
         let (old, new) = (look(from)?, look(to)?);
@@ -354,11 +326,6 @@ fn setting(new: &New, may: Operations) -> Operations {
 /// Any right at all suffices.
 fn something(may: Operations) -> Operations {
     if may == Operations::NONE { Operations::ALL } else { Operations::NONE }
-}
-
-fn least(one: Rights, other: Rights) -> Rights {
-    let most_bytes = [one.most_bytes, other.most_bytes].into_iter().flatten().min();
-    Rights { operations: one.operations.and(other.operations), most_bytes }
 }
 
 /// Permission bits: the owner's as far as the session's rights go, those of others as they are. Any directory that is

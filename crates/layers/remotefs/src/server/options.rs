@@ -47,7 +47,6 @@ pub struct Credentials {
     pub audit: Option<PathBuf>,
     /// Has the checkpoints of that log kept elsewhere.
     pub keep: Option<Keep>,
-    /// File that keeps revocations from one start to the next; beside it, in NAME.written, the bytes written under
-    /// limits.
+    /// File that keeps revocations from one start to the next.
     pub revoked: Option<PathBuf>,
 }

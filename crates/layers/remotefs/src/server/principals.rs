@@ -7,7 +7,6 @@
 
 mod files;
 pub(super) mod watch;
-mod written;
 
 use super::audit::AuditLog;
 use super::coherence::Coherence;
@@ -25,7 +24,7 @@ use bakeoff_layers_credentials::audit::{
     DecisionSubject, Evidence, InForce, LoggedDecision, peer as peer_of,
 };
 use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::grant::{ByteLimit, RightsCache, SessionGrant};
+use bakeoff_layers_credentials::grant::{RightsCache, SessionGrant};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
@@ -42,7 +41,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
-use written::Written;
 
 /// Limit on connections of one principal from one machine: sixteen mounts, each with one connection for callbacks and
 /// fifteen for questions.
@@ -126,8 +124,6 @@ pub(super) struct Principals {
     sessions: RwLock<HashMap<SessionNumber, Arc<Principal>>>,
     /// Number of connections of each key from each machine.
     seats: Mutex<HashMap<KeyAt, usize>>,
-    /// Bytes written under each transfer with a limit.
-    written: Written,
     audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
     /// Domains whose agents' clocks differ from ours: nobody is admitted by their word, as it could have expired.
@@ -149,10 +145,6 @@ impl Principals {
         let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
         let audit = audit.transpose().map_err(ServeError::Audit)?;
         let (revoked, revoked_place) = read_revoked(revoked_file.as_deref())?;
-        // Servers that share a directory of bundles share its revocations, and each has its own count of bytes.
-        let file = revoked_file.as_ref().map(|file| file.with_file_name(format!("{name}.written")));
-        let failed = |error| ServeError::Written { path: file.clone().unwrap_or_default(), error };
-        let written = Written::open(file.as_deref()).map_err(failed)?;
         let principals = Arc::new(Self {
             name,
             holder,
@@ -164,7 +156,6 @@ impl Principals {
             revoked: RwLock::new(revoked),
             sessions: RwLock::default(),
             seats: Mutex::default(),
-            written,
             audit,
             silent: Mutex::default(),
             astray: Mutex::default(),
@@ -328,7 +319,6 @@ impl Principals {
 
     /// Ends the log at the end of the process: all decisions are on the disk.
     pub(super) fn close(&self) {
-        self.written.close();
         if let Some(log) = &self.audit {
             log.close();
         }
@@ -354,11 +344,6 @@ impl Principals {
     /// Counts a client that is not admitted, or no longer.
     pub(super) fn refuse(&self, refusal: &NotLetIn) {
         *lock(&self.refused).entry(refusal.name()).or_insert(0) += 1;
-    }
-
-    /// Counts bytes to be written under each of these transfers, unless that exceeds a limit.
-    pub(super) fn count(&self, limits: &[ByteLimit], bytes: u64) -> Result<(), Refusal> {
-        self.written.count(limits, bytes)
     }
 
     /// Voids decisions about an object.

@@ -48,7 +48,7 @@ fn to_line(record: &DecisionRecord) -> String {
                 Operations::NONE => "to be told".to_owned(),
                 some => some.to_string(),
             };
-            format!("{asked} of {} {outcome} (may {})", paths.join(" and "), rights.operations)
+            format!("{asked} of {} {outcome} (may {})", paths.join(" and "), rights)
         }
     };
     let unwritten = match record.unwritten {
@@ -91,8 +91,7 @@ fn to_json(record: &DecisionRecord) -> Value {
                 by: value,
                 "paths": paths.iter().map(to_text).collect::<Vec<_>>(),
                 "asked": asked.to_string(),
-                "rights": rights.operations.to_string(),
-                "most_bytes": rights.most_bytes,
+                "rights": rights.to_string(),
             })
         }
     };

@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_remotefs::client::why as ask;
 use clap::Args;
+use std::io;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -14,12 +15,20 @@ pub(crate) struct WhyArgs {
 }
 
 pub(super) fn why(args: &WhyArgs) -> Result<Exit, Failure> {
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         let path = args.path.display();
         Failure::failed(format!(
-            "cannot ask about {path}: {error}; it must lie in a mount with credentials, below a directory that may be looked into"
+            "cannot ask about {path}: {error}; it must lie in a mount with credentials, whose status says why if its session has \
+             ended"
         ))
     };
-    ask(&args.path).map_err(failed)?.lines().for_each(terminal::say);
+    // Below a directory that may not be looked into, the reason is there.
+    let is_hidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let text = ask(&args.path).or_else(|error| {
+        let above = || args.path.ancestors().skip(1).find_map(|above| Some((above, ask(above).ok()?)));
+        let (above, text) = Some(()).filter(|()| is_hidden(&error)).and_then(|()| above()).ok_or(error)?;
+        Ok(format!("{} may not be looked into; of that:\n{text}", above.display()))
+    });
+    text.map_err(failed)?.lines().for_each(terminal::say);
     Ok(Exit::Done)
 }

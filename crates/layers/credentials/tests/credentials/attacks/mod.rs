@@ -38,10 +38,10 @@ fn nobody_makes_what_everybody_would_refuse() {
     let world = World::new();
     let first = world.alice.gives(&world.bob, None, |_| {});
     let wishes: [Wished; 5] = [
-        ("widened", |wish| wish.grants = vec![scope("/", "read", None)]),
+        ("widened", |wish| wish.grants = vec![scope("/", "read")]),
         ("widened", |wish| wish.hops = 8),
         ("longer-lived", |wish| wish.until_unix_s += 1),
-        ("too-large", |wish| wish.grants = vec![scope("/p", "read", Some(1)); 17]),
+        ("too-large", |wish| wish.grants = vec![scope("/p", "read"); 17]),
         ("malformed", |wish| wish.audience.clear()),
     ];
     for (name, change) in wishes {

@@ -69,7 +69,6 @@ impl Principals {
             if self.audit.is_some() && read(&self.rules).force.is_none() {
                 self.in_force(&read(&self.revoked), None);
             }
-            self.written.save();
             self.forget_the_ended(&coherence);
             let over = NotLetIn::Expired("what this session stands on".to_owned());
             self.end(&coherence, &over, Principal::is_over);
