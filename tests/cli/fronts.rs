@@ -230,7 +230,7 @@ fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
     }
     let yard = Yard::new();
     yard.write("a.cfg", haproxy(""));
-    yard.write("b.cfg", haproxy("  http-request set-header X-Seen yes\n"));
+    yard.write("b.cfg", haproxy("  http-response del-header ETag\n"));
     let common =
         ["--path", "/bytes/500", "--budget", "120s", "--margin", "60%", "--design", "pairs", "--out", "out"];
     yard.run(&[&["compare", "--front", "haproxy", "a.cfg", "b.cfg"][..], &common].concat()).exits(0);
@@ -239,6 +239,10 @@ fn two_configurations_of_a_proxy_are_compared_before_one_origin() {
         assert_eq!(results["arms"][arm]["subject"]["fronts"][0]["front"], "haproxy");
         assert_eq!(meters(&results, arm)["hit_ratio"], 0.0, "these configurations keep nothing");
     }
+    let heads = |arm: &str| results["arms"][arm]["heads"].clone();
+    assert_eq!(heads("a")["faults"], serde_json::json!({}), "it changes nothing");
+    assert!(heads("b")["judged"].as_u64() > Some(0));
+    assert_eq!(heads("b")["faults"]["lost-validators"], heads("b")["judged"], "every one was without");
     yard.run(&["compare", "--front", "none"]).exits(2).says(&["nothing to compare"]);
 }
 

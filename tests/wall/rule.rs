@@ -75,6 +75,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("experiment", "content", "rebuilds the site a log asks for"),
     Arrow("experiment", "workload", "makes the source a plan asks for"),
     Arrow("experiment", "loadgen", "drives each slice"),
+    Arrow("experiment", "robots", "reads and labels heads that come through a front as those of bake-offs"),
     Arrow("experiment", "meter", "files what was recorded"),
     Arrow("experiment", "subject", "starts and ends the arms"),
     Arrow("experiment", "link", "makes the network a plan asks for"),

@@ -1,4 +1,5 @@
-//! Recorder of exchanges at both ends of a cache: a run of robots, with a tap between the cache and our origin.
+//! Recorder of exchanges at both ends of a cache: a run of robots, with taps before the cache and between it and our
+//! origin.
 //!
 //!     cargo run -p bakeoff-caches --example record -- PLAN.toml CACHE ORIGIN_PORT OUT.jsonl.gz "words about the cache"
 //!
@@ -20,6 +21,9 @@ use bakeoff_robots::{FillGate, FinishedRequest, Population, Robots, Setting, Spe
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use exchange::{About, OfOrigin, OfRobots, Recording};
+use flate2::Crc;
+use flate2::read::GzDecoder;
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
@@ -41,10 +45,17 @@ fn main() {
     };
     let (spec, world) = parts_of(&plan);
     let origin = origin(&world);
-    let tap = Tap::start(origin_at, origin.url().split("//").nth(1).unwrap().parse().unwrap());
-    let (robots, began_unix) = run(spec, &world, (address.parse().unwrap(), origin_at, form));
+    let (behind, _) = Tap::start(origin_at, origin.url().split("//").nth(1).unwrap().parse().unwrap());
+    let (before, cache_at) = Tap::start("127.0.0.1:0".parse().unwrap(), address.parse().unwrap());
+    let (mut robots, began_unix) = run(spec, &world, (cache_at, origin_at, form));
+    let came = before.exchanges(began_unix);
+    let came: HashMap<u64, Option<u32>> =
+        came.iter().map(|of| (asked_by(&of.request), of.body_crc)).collect();
+    for exchange in &mut robots {
+        exchange.body_crc = came.get(&exchange.stamp).copied().flatten();
+    }
     let about = About { cache: about.clone(), plan, began_unix_ns: began_unix.get() };
-    let recording = Recording { about, robots, origin: tap.exchanges(began_unix) };
+    let recording = Recording { about, robots, origin: behind.exchanges(began_unix) };
     recording.write(out.as_ref()).unwrap();
     eprintln!("{out}: {} exchanges, {} at the origin", recording.robots.len(), recording.origin.len());
 }
@@ -139,6 +150,7 @@ fn recorded(heard: &FinishedRequest<'_>) -> OfRobots {
         done: entry.done.get(),
         resent: entry.resent,
         body_bytes: reply.body_bytes,
+        body_crc: None,
         error: reply.error.map(|class| class.as_str().to_owned()),
         request: String::from_utf8_lossy(&heard.population.request_text(flight)).into_owned(),
         reply: String::from_utf8_lossy(reply.head).into_owned(),
@@ -147,6 +159,12 @@ fn recorded(heard: &FinishedRequest<'_>) -> OfRobots {
 
 fn now_unix() -> Nanos {
     Nanos::from_duration(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
+}
+
+/// The stamp of a request.
+fn asked_by(request: &str) -> u64 {
+    let value = request.split("X-Bakeoff: ask=").nth(1).and_then(|rest| rest.get(..16));
+    value.and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
 
 /// Passes bytes on, both ways, and keeps them with their times. It reads no message before the run is over.
@@ -185,24 +203,65 @@ impl Stream {
 
 /// Length of the body behind this head, framing and all.
 fn content(rest: &[u8], head: &str) -> usize {
-    let lines = || head.lines().filter_map(|line| line.split_once(':'));
-    let of = |name: &str| {
-        lines().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-    };
-    if of("transfer-encoding").is_some() {
+    if is_chunked(head) {
         return rest.windows(5).position(|end| end == b"0\r\n\r\n").map_or(rest.len(), |at| at + 5);
     }
-    of("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
+    field(head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
+fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+fn is_chunked(head: &str) -> bool {
+    field(head, "transfer-encoding").is_some()
+}
+
+/// CRC-32 of a body without its codings, if all of it is here.
+fn body_crc(head: &str, framed: &[u8]) -> Option<u32> {
+    let bare = if is_chunked(head) { unchunked(framed)? } else { framed.to_vec() };
+    let length: Option<usize> = field(head, "content-length").and_then(|length| length.parse().ok());
+    if bare.is_empty() || length.is_some_and(|length| length != bare.len()) {
+        return None;
+    }
+    let mut crc = Crc::new();
+    match field(head, "content-encoding") {
+        None => crc.update(&bare),
+        Some("gzip") => {
+            let mut plain = Vec::new();
+            GzDecoder::new(&*bare).read_to_end(&mut plain).ok()?;
+            crc.update(&plain);
+        }
+        Some(_) => return None,
+    }
+    Some(crc.sum())
+}
+
+fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut bare = Vec::new();
+    loop {
+        let end = rest.windows(2).position(|end| end == b"\r\n")?;
+        let size = std::str::from_utf8(&rest[..end]).ok()?.split(';').next()?;
+        let size = usize::from_str_radix(size.trim(), 16).ok()?;
+        if size == 0 {
+            return Some(bare);
+        }
+        bare.extend_from_slice(rest.get(end + 2..end + 2 + size)?);
+        rest = rest.get(end + size + 4..)?;
+    }
 }
 
 impl Tap {
-    fn start(at: SocketAddr, origin: SocketAddr) -> Self {
+    /// A tap at this address, which is returned with the port that it took.
+    fn start(at: SocketAddr, behind: SocketAddr) -> (Self, SocketAddr) {
         let listener = TcpListener::bind(at).unwrap();
+        let at = listener.local_addr().unwrap();
         let tap = Self(Arc::default());
         let connections = tap.0.clone();
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let server = TcpStream::connect(origin).unwrap();
+                let Ok(server) = TcpStream::connect(behind) else { continue }; // killed, and not yet started again
                 let kept = Connection::default();
                 connections.lock().unwrap().push(kept.clone());
                 let [up, down] = kept;
@@ -210,7 +269,7 @@ impl Tap {
                 pass(server, client, down);
             }
         });
-        tap
+        (tap, at)
     }
 
     /// All exchanges, in the order in which they were asked.
@@ -226,10 +285,11 @@ impl Tap {
                 is_final(head) && !asked_for_head && !head.starts_with("HTTP/1.1 304")
             };
             let replies = down.messages(has_body).into_iter().filter(|(head, ..)| is_final(head));
-            for ((request, asked, _), (reply, _, done)) in requests.iter().zip(replies) {
+            for ((request, asked, _), (reply, begin, done)) in requests.iter().zip(replies) {
+                let body_crc = body_crc(&reply, &down.bytes[begin..done]);
                 let since = |at: Nanos| at.since(began_unix).get();
                 let (asked, done) = (since(up.time(*asked)), since(down.time(done)));
-                all.push(OfOrigin { asked, done, request: request.clone(), reply });
+                all.push(OfOrigin { asked, done, request: request.clone(), reply, body_crc });
             }
         }
         all.sort_by_key(|exchange| exchange.asked);

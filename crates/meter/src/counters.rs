@@ -86,6 +86,9 @@ pub struct SliceCounters {
     /// What came from a store before the server, where that can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<HitCounts>,
+    /// Heads of good replies that came through a front, where it is known what they have to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<HeadCounts>,
     /// Planted violations, where the plan has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations: Option<ViolationCounts>,
@@ -160,6 +163,25 @@ impl HitCounts {
     /// Bytes of hits among all bytes of bodies, 0 to 1; `None` without bytes.
     pub fn byte_ratio(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.hit_bytes as f64 / self.bytes as f64)
+    }
+}
+
+/// A sample of heads that were judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeadCounts {
+    /// Heads in the sample.
+    pub judged: u64,
+    /// Their faults, by the labels of bake-offs.
+    pub faults: BTreeMap<String, u64>,
+}
+
+impl HeadCounts {
+    /// Adds another sample.
+    pub fn add(&mut self, other: &Self) {
+        self.judged += other.judged;
+        for (label, count) in &other.faults {
+            *self.faults.entry(label.clone()).or_default() += count;
+        }
     }
 }
 
@@ -349,6 +371,9 @@ impl SliceCounters {
         }
         if let Some(more) = &part.hits {
             self.hits.get_or_insert_default().add(more);
+        }
+        if let Some(more) = &part.heads {
+            self.heads.get_or_insert_default().add(more);
         }
         self.front_cpu_ns = sum(self.front_cpu_ns, part.front_cpu_ns);
         self.program_runs = sum(self.program_runs, part.program_runs);

@@ -21,7 +21,8 @@ mod recorder;
 pub use buckets::{Buckets, HistogramDecoder, Sum};
 pub use catalogue::{Aggregation, CATALOGUE, Meter, Side, Unit};
 pub use counters::{
-    HitCounts, HostShare, LinkCounts, OperationCounts, SliceCounters, SubjectUsage, ViolationCounts,
+    HeadCounts, HitCounts, HostShare, LinkCounts, OperationCounts, SliceCounters, SubjectUsage,
+    ViolationCounts,
 };
 pub use error_class::ErrorClass;
 pub use handshakes::HandshakeCounts;

@@ -5,7 +5,7 @@ use super::{
     PeakResult, PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
 use crate::study::StudySection;
-use bakeoff_meter::{HandshakeCounts, Quantiles};
+use bakeoff_meter::{HandshakeCounts, HeadCounts, Quantiles};
 use bakeoff_plan::{Extent, RoundDesign};
 use bakeoff_stats::Verdict;
 use schemars::JsonSchema;
@@ -152,6 +152,9 @@ pub struct ArmResult {
     /// judged by them. Keys are meter names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub estimates: BTreeMap<String, OwnFigure>,
+    /// Heads of its replies that were judged, where our origin stands behind a front.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<HeadCounts>,
     /// TLS handshakes of its slices, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<HandshakeCounts>,

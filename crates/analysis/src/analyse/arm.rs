@@ -29,6 +29,7 @@ fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &st
         errors: all.errors,
         refused: all.refused,
         bytes: all.bytes,
+        heads: all.heads,
         statuses: all.statuses,
         subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
         invalid: invalid::reason(setup, table, off, arm),

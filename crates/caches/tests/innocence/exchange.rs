@@ -52,6 +52,9 @@ pub(crate) struct OfRobots {
     pub(crate) resent: bool,
     /// Of the reply's body, as it came.
     pub(crate) body_bytes: u64,
+    /// CRC-32 of the body without its codings; absent where it was cut off, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body_crc: Option<u32>,
     /// The load generator's class of a failure.
     pub(crate) error: Option<String>,
     /// Head of the request, without what the load generator adds.
@@ -69,6 +72,9 @@ pub(crate) struct OfOrigin {
     pub(crate) done: u64,
     pub(crate) request: String,
     pub(crate) reply: String,
+    /// As that of robots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body_crc: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -10,7 +10,7 @@ mod model;
 mod replay;
 mod suite;
 
-use exchange::Recording;
+use exchange::{OfRobots, Recording};
 use model::{Finding, Model};
 use replay::{Replay, replay};
 use std::collections::BTreeMap;
@@ -55,4 +55,19 @@ fn no_recorded_cache_is_accused_of_what_the_rfcs_clear() {
         heard += recording.robots.len();
     }
     assert!(heard > 5_000, "{heard} exchanges are too few");
+}
+
+/// The generator's word that a body is wrong is held against the bytes that the origin sent.
+#[test]
+fn wrong_bytes_are_cleared_by_the_body_that_the_origin_sent_and_by_no_other() {
+    let file = recordings().into_iter().find(|file| file.ends_with("squid-gzip.jsonl.gz")).unwrap();
+    let recording = Recording::read(&file).unwrap();
+    let model = Model::of(&recording);
+    let mut cleared = 0;
+    for exchange in recording.robots.iter().filter(|exchange| exchange.body_crc.is_some()) {
+        cleared += u32::from(model.check("wrong-bytes", exchange) != Finding::Broken);
+        let other = OfRobots { body_crc: exchange.body_crc.map(|crc| !crc), ..exchange.clone() };
+        assert_eq!(model.check("wrong-bytes", &other), Finding::Broken);
+    }
+    assert!(cleared > 100, "{cleared}");
 }

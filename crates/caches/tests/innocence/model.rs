@@ -120,6 +120,7 @@ struct Fetch {
     path: String,
     request: Head,
     reply: Head,
+    body_crc: Option<u32>,
     asked: f64,
     done: f64,
 }
@@ -252,8 +253,11 @@ impl Model {
                 )
             }
             "wrong-object" => broken_if(kept.made.path != seen.path, "it is the one asked for"),
+            // 9110 8.6: of the form that this request would get with GET, so that of another coding is none.
             "head-length" => broken_if(
-                seen.request.word(0) == "HEAD" && reply.get("content-length") != said("content-length"),
+                seen.request.word(0) == "HEAD"
+                    && (reply.get("content-length") != said("content-length")
+                        || reply.get("content-encoding") != kept.made.reply.get("content-encoding")),
                 "it is the origin's",
             ),
             "wrong-length" => {
@@ -274,8 +278,13 @@ impl Model {
             "wrong304" => self.not_modified(&seen),
             "unexpected-status" => broken_if(reply.status() >= 400, "it is a good one"),
             "false-hit" => Cleared("a stamp of the origin is no made-up hit"),
-            // Bodies are not recorded: nothing here can clear it.
-            "wrong-bytes" | "upload-changed" | "foreign-reply" | "loop" => Broken,
+            // Of a part, and of what was cut off, nothing here can clear it.
+            "wrong-bytes" => {
+                let is_whole = reply.status() == 200 && kept.made.reply.status() == 200;
+                let is_same = of.body_crc.is_some() && of.body_crc == kept.made.body_crc;
+                broken_if(!(is_whole && is_same), "they are those that the origin sent")
+            }
+            "upload-changed" | "foreign-reply" | "loop" => Broken,
             _ => Cleared("this reading knows no such rule"),
         }
     }
@@ -403,5 +412,5 @@ fn fetch(of: &OfOrigin) -> Fetch {
     let ask = request.get("x-bakeoff").and_then(|value| value.strip_prefix("ask="));
     let stamp = ask.and_then(|ask| u64::from_str_radix(ask.split(';').next()?.trim(), 16).ok()).unwrap_or(0);
     let path = path_of(request.word(1));
-    Fetch { stamp, path, request, reply, asked: secs(of.asked), done: secs(of.done) }
+    Fetch { stamp, path, request, reply, body_crc: of.body_crc, asked: secs(of.asked), done: secs(of.done) }
 }

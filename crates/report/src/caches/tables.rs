@@ -80,24 +80,24 @@ pub(super) fn hit_ratios(entrant: &EntrantResults) -> Table {
     Table::new(head, by_rate(entrant).iter().map(row)).caption("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, and LRU, S3-FIFO and Belady's with the room of the store, all of which have an object when its fetch has ended")
 }
 
-/// What a hit takes and what a miss takes, where there are hits.
+/// What a hit takes and what a miss takes, a row each, where there are hits.
 pub(super) fn hits_and_misses(entrant: &EntrantResults) -> Table {
     if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
         return Table::default();
     }
-    let quantiles = |tail: Option<Tail>| {
-        [|tail: Tail| tail.p50_ns, |tail: Tail| tail.p99_ns, |tail: Tail| tail.p999_ns]
-            .map(|of| time(tail.map(of)))
+    let row = |point: &Point, what: &str, mean: String, tail: Option<Tail>| {
+        let quantile = |of: fn(Tail) -> u64| time(tail.map(of));
+        let quantiles =
+            [quantile(|tail| tail.p50_ns), quantile(|tail| tail.p99_ns), quantile(|tail| tail.p999_ns)];
+        [vec![named(entrant, point), what.to_owned(), mean], quantiles.to_vec()].concat()
     };
-    let row = |point: &&Point| {
-        let mut row = vec![named(entrant, point), mean(point.hit_mean_ns, point.hit_mean_high_ns)];
-        row.extend(quantiles(point.hit_tail));
-        row.push(mean(point.miss_mean_ns, point.miss_mean_high_ns));
-        row.extend(quantiles(point.miss_tail));
-        row
+    let rows = |point: &&Point| {
+        let hit = mean(point.hit_mean_ns, point.hit_mean_high_ns);
+        let miss = mean(point.miss_mean_ns, point.miss_mean_high_ns);
+        [row(point, "a hit", hit, point.hit_tail), row(point, "a miss", miss, point.miss_tail)]
     };
-    let head = ["rate", "a hit takes", "p50", "p99", "p99.9", "a miss takes", "p50", "p99", "p99.9"];
-    Table::new(head, by_rate(entrant).iter().map(row)).caption("Mean response times of hits and of misses, with their 95 % intervals, and what half, 99 in a hundred and 999 in a thousand of them do not exceed")
+    let head = ["rate", "of", "mean", "p50", "p99", "p99.9"];
+    Table::new(head, by_rate(entrant).iter().flat_map(rows)).caption("Mean response times of hits and of misses, with their 95 % intervals, and what half, 99 in a hundred and 999 in a thousand of them do not exceed")
 }
 
 /// Pages, where one is more than one object.

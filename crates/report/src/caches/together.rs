@@ -4,7 +4,7 @@ use super::points::{failures, mean, named, price, rate, ratio, time};
 use crate::document::{Section, Table};
 use crate::experiment::letters;
 use crate::figures;
-use bakeoff_caches::results::{BakeoffResults, CacheCost, EntrantResults, Point};
+use bakeoff_caches::results::{BakeoffResults, EntrantResults, Point};
 use bakeoff_stats::{Interval, groups};
 
 /// Mean response times that differ by less are equal.
@@ -17,7 +17,7 @@ const TOGETHER: &str = "Means with their 95 % intervals, from the fastest to the
 
 /// Below the table of the entrants.
 const WORTH: &str = "Up to: replies a second at the highest rate that it went through to its end, in which a hit and a miss take so \
-    long. CPU by regression over all rates, where they tell hits from misses. Memory: the most that its processes held \
+    long. CPU of each by regression, where five rates or more tell hits from misses. Memory: the most that its processes held \
     at the end of a phase, shared pages in each. Store: the most that its own gauge showed. Faults: all that is held \
     against it, in any phase";
 
@@ -26,7 +26,10 @@ pub(super) fn section(results: &BakeoffResults) -> Section {
     let section = Section::new("Side by side").id("together").nav("Side by side");
     match results.entrants.len() {
         0 | 1 => section,
-        _ => section.table(worth(results)).note(WORTH).table(together(results)).note(TOGETHER),
+        _ => {
+            let section = section.table(worth(results)).table(prices(results)).note(WORTH);
+            section.table(together(results)).note(TOGETHER)
+        }
     }
 }
 
@@ -36,32 +39,29 @@ fn worth(results: &BakeoffResults) -> Table {
     let row = |entrant: &EntrantResults| {
         let whole = entrant.points.iter().filter(|point| point.cut_short.is_none());
         let highest = whole.max_by(|a, b| a.reply_rate_per_s.total_cmp(&b.reply_rate_per_s));
-        let of_cost = |of: fn(&CacheCost) -> String| entrant.cost.as_ref().map_or(none(), of);
         let bytes = |bytes: Option<u64>| bytes.map_or(none(), |bytes| figures::value("B", bytes as f64));
         vec![
             entrant.name.clone(),
             highest.map_or(none(), |point| rate(point.reply_rate_per_s)),
             time(highest.and_then(|point| point.hit_mean_ns)),
             time(highest.and_then(|point| point.miss_mean_ns)),
-            of_cost(|cost| price(cost.hit_ns, cost.hit_high_ns)),
-            of_cost(|cost| price(cost.miss_ns, cost.miss_high_ns)),
             bytes(entrant.memory_bytes),
             bytes(entrant.stored_bytes),
             if entrant.is_direct() { none() } else { figures::count(entrant.accusations()) },
         ]
     };
-    let head = [
-        "entrant",
-        "up to",
-        "a hit takes",
-        "a miss takes",
-        "CPU a hit",
-        "CPU a miss",
-        "memory",
-        "store",
-        "faults",
-    ];
+    let head = ["entrant", "up to", "a hit takes", "a miss takes", "memory", "store", "faults"];
     Table::new(head, entrants.map(row))
+}
+
+/// CPU of a hit and of a miss, where the rates tell them apart.
+fn prices(results: &BakeoffResults) -> Table {
+    let row = |entrant: &EntrantResults| {
+        let cost = entrant.cost.as_ref()?;
+        let [hit, miss] = [price(cost.hit_ns, cost.hit_high_ns), price(cost.miss_ns, cost.miss_high_ns)];
+        Some([entrant.name.clone(), hit, miss])
+    };
+    Table::new(["entrant", "CPU a hit", "CPU a miss"], results.entrants.iter().filter_map(row))
 }
 
 fn none() -> String {

@@ -9,6 +9,7 @@ use crate::document::{Section, Table};
 use crate::figures;
 use crate::reading::Reading;
 use crate::words;
+use bakeoff_meter::HeadCounts;
 use bakeoff_meter::catalogue::makes_operations;
 use bakeoff_results::{AmountEstimate, ArmResult, Comparison, FractionEstimate, FrontSetup, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words, per_second};
@@ -153,21 +154,18 @@ fn fronts(reading: &Reading<'_>) -> Section {
         let all: Vec<String> = arm.subject.fronts.iter().map(version).collect();
         (!all.is_empty()).then(|| format!("{}, before {}", all.join(" before "), arm.subject.server))
     };
-    let entries = arms(reading, fronts);
+    let mut entries = arms(reading, fronts);
     if entries.is_empty() {
         return Section::default();
     }
-    let meters = &[
+    let costs = &[
         "subject_cpu_per_request",
         "front_cpu_per_request",
         "server_cpu_per_request",
-        "hit_ratio",
-        "byte_hit_ratio",
-        "hit_time",
-        "miss_time",
         "memory",
         "disk_write",
     ];
+    let meters = &["hit_ratio", "byte_hit_ratio", "hit_time", "miss_time", "errors"];
     let is_told = reading.arms().any(|arm| reading.figure(arm, "hit_ratio").is_some());
     let told = match (is_told, reading.bundle.results.rounds) {
         (true, _) => {
@@ -179,27 +177,30 @@ fn fronts(reading: &Reading<'_>) -> Section {
              with bakeoff's configuration do (`directives` in place of `config`)."
         }
     };
-    let head = [
-        "arm",
-        "CPU/request",
-        "front",
-        "server",
-        "hits",
-        "bytes from store",
-        "a hit takes",
-        "a miss takes",
-        "memory",
-        "written",
-        "failed",
-    ];
     let mut rows = of_meters(reading, meters, reading.arms());
     for (row, arm) in rows.iter_mut().zip(reading.arms()) {
-        row.push(reading.shown(arm, "errors"));
+        let heads = reading.arm(arm).and_then(|arm| arm.heads.as_ref());
+        let faults = |heads: &HeadCounts| figures::count(heads.faults.values().sum());
+        let words = |heads| format!("{} of {}", faults(heads), figures::count(heads.judged));
+        row.push(heads.map_or(figures::NONE.to_owned(), words));
     }
-    Section::new("In front").table(Table::new(head, rows)).entries(entries).note(format!(
-        "CPU, memory and bytes written (a slice) of an arm are those of all that stands before its server and of the \
-         server. A reply with another status, length or byte than the site's has failed. {told}"
-    ))
+    let cost = ["arm", "CPU/request", "front", "server", "memory", "written"];
+    let got = ["arm", "hits", "bytes", "a hit takes", "a miss takes", "failed", "head faults"];
+    let labelled = |arm: &ArmResult| {
+        let heads = arm.heads.as_ref().filter(|heads| !heads.faults.is_empty())?;
+        Some(format!("faults of heads: {}", words::tally(&heads.faults)))
+    };
+    entries.extend(arms(reading, labelled));
+    Section::new("In front")
+        .table(Table::new(cost, of_meters(reading, costs, reading.arms())))
+        .table(Table::new(got, rows))
+        .entries(entries)
+        .note(format!(
+            "CPU, memory and bytes written (a slice) of an arm are those of all that stands before its server and of \
+             the server. Hits and bytes are shares of what came from a store. A reply with another status, length or \
+             byte than the site's has failed; heads are judged by a sample, where the built-in origin is behind. {told} \
+             What a hit takes of CPU, and the highest rate, one load does not tell: `bakeoff run cache-bakeoff` does."
+        ))
 }
 
 /// Layers' programs in the kernel, where a layer tells what they use.

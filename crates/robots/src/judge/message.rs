@@ -167,7 +167,8 @@ fn date_fault(asked: &JudgedRequest<'_>, date: HeaderTime<'_>, hit: Hit) -> Opti
     let Some(date) = date.at() else { return Some(ReplyFault::DateMissing) };
     let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
     let late = date > done.saturating_add(DATE_SLACK_SECS);
-    let made = if hit.from_cache() { asked.begun_unix.whole_secs() } else { sent };
+    // A 304 of a cache's own keeps the Date of the stored reply, too.
+    let made = if hit == Hit::Miss { sent } else { asked.begun_unix.whole_secs() };
     let early = date.saturating_add(DATE_SLACK_SECS) < made;
     let quick = asked.done_unix.since(asked.sent_unix) < DATE_LONGEST;
     (quick && (late || early)).then_some(ReplyFault::DateOff)

@@ -388,6 +388,8 @@ fn a_date_must_be_there_and_near_for_what_was_made_now() {
     let early = JudgedRequest { begun_unix: Nanos::from_secs(NOW - 10_000), ..basic() };
     let old = || dated(Reply::hit().with("Age: 9999"), NOW - 9999);
     assert_eq!(old().faults(&early), [], "it was stored then");
+    let asked_for = JudgedRequest { begun_unix: early.begun_unix, ..asked(RequestKind::Ims304) };
+    assert_eq!(old().unstamped().status(304).faults(&asked_for), [], "a 304 of the cache's own");
     assert_eq!(old().faults(&basic()), [ReplyFault::DateOff], "before the run began");
     assert_eq!(dated(Reply::hit(), NOW + 61).faults(&basic()), [ReplyFault::DateOff]);
     let slow = JudgedRequest { done_unix: Nanos::from_secs(NOW + 30), ..first() };

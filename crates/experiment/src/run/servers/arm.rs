@@ -1,6 +1,7 @@
 //! One arm's server, running: started, proved, and ended; its output is kept.
 
 use super::files::Files;
+use super::heads::OriginWords;
 use super::hits::SeenNumbers;
 use crate::environment::{self, Placement};
 use crate::run::link::Wire;
@@ -72,6 +73,8 @@ impl Starter<'_> {
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
         let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
         let context = self.context(name, arm, padding);
+        let is_origin = matches!(spec, Spec::Origin { .. });
+        let words = self.work.max_age.filter(|_| is_origin).map(OriginWords::from_now);
         let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
         let client = arm.client.clone();
@@ -86,7 +89,7 @@ impl Starter<'_> {
             station,
             populations,
             tls: None,
-            seen: self.numbers_replies(spec, &client).then(SeenNumbers::default),
+            seen: self.numbers_replies(spec, &client).then(|| SeenNumbers::with(words)),
             client,
             fresh: arm.fresh,
             proof,

@@ -3,11 +3,12 @@
 //! Measuring side, the generator's process. While load runs, the generator's threads only note the number of each
 //! reply; hits are judged afterwards. Our servers number the replies that they make: a new number was fetched for this
 //! reply, a repeated number is from a store. So no product's own words count, and requests need no mark. A proxy that
-//! makes up numbers is found out by the bodies, which are compared.
+//! makes up numbers is found out by the bodies, which are compared; heads are judged by a [sample](super::heads).
 
+use super::heads::{OriginWords, SampledReply, unix_secs};
 use crate::run::RunError;
 use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener};
-use bakeoff_meter::HitCounts;
+use bakeoff_meter::{HeadCounts, HitCounts};
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::serial_of;
 use bakeoff_workload::{Ask, Slice, Source, Workload};
@@ -17,21 +18,28 @@ use std::sync::Arc;
 /// Status of a reply whose body the client already has: it has no number of its own.
 const NOT_MODIFIED: u16 = 304;
 
+/// One in so many replies keeps its head: all faults of configurations and programs come with more than a few.
+const SAMPLED: usize = 16;
+
 /// A source of requests, with the numbers of their good replies.
 pub(super) struct Numbered<S> {
     source: S,
     replies: Vec<ReplyOf>,
     /// Time at which everything ends, and requests in flight are cut off; `None`: with the requests.
     until: Option<Nanos>,
+    /// When it was made, in seconds since 1970: no request was sent before.
+    begun: u64,
 }
 
 /// A good reply.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct ReplyOf {
     serial: Option<u64>,
     body_bytes: u64,
     /// From when the request was due.
     response_ns: u64,
+    /// Its head, if it is in the sample.
+    head: Option<Box<[u8]>>,
 }
 
 impl<S> Numbered<S> {
@@ -41,7 +49,7 @@ impl<S> Numbered<S> {
 
     /// The same for a load that is cut off at this time from the job's start.
     pub(super) fn until(source: S, until: Option<Nanos>) -> Self {
-        Self { source, replies: Vec::new(), until }
+        Self { source, replies: Vec::new(), until, begun: unix_secs() }
     }
 }
 
@@ -61,7 +69,9 @@ impl<S> RequestListener for Numbered<S> {
         if reply.status != NOT_MODIFIED {
             let response_ns = ended.done.since(ended.due).get();
             let (serial, body_bytes) = (serial_of(reply.head), reply.body_bytes);
-            self.replies.push(ReplyOf { serial, body_bytes, response_ns });
+            let is_sampled = self.replies.len().is_multiple_of(SAMPLED) && matches!(reply.status, 200 | 206);
+            let head = is_sampled.then(|| reply.head.into());
+            self.replies.push(ReplyOf { serial, body_bytes, response_ns, head });
         }
     }
 
@@ -72,27 +82,48 @@ impl<S> RequestListener for Numbered<S> {
 
 /// Numbers seen since the arm was started.
 #[derive(Debug, Default)]
-pub(super) struct SeenNumbers(HashSet<u64>);
+pub(super) struct SeenNumbers {
+    numbers: HashSet<u64>,
+    /// What the heads have to say, where that is known.
+    words: Option<OriginWords>,
+}
 
 impl SeenNumbers {
-    /// Counts the hits in the notes of all threads.
-    pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
-        let mut counts = HitCounts::default();
-        for ReplyOf { serial, body_bytes, response_ns } in noted.into_iter().flat_map(|source| source.replies)
+    /// Of an arm that starts now.
+    pub(super) fn with(words: Option<OriginWords>) -> Self {
+        Self { words, ..Self::default() }
+    }
+
+    /// Counts the hits in the notes of all threads, and the faults of the sampled heads.
+    pub(super) fn judge<S>(
+        &mut self,
+        noted: impl IntoIterator<Item = Numbered<S>>,
+    ) -> (HitCounts, Option<HeadCounts>) {
+        let (mut counts, mut heads, now) = (HitCounts::default(), HeadCounts::default(), unix_secs());
+        let replies = |source: Numbered<S>| {
+            let begun = source.begun;
+            source.replies.into_iter().map(move |reply| (begun, reply))
+        };
+        for (begun, ReplyOf { serial, body_bytes, response_ns, head }) in noted.into_iter().flat_map(replies)
         {
+            let hits = counts.hits;
             counts.replies += 1;
             counts.bytes += body_bytes;
             match serial {
                 None => counts.unnumbered += 1,
-                Some(serial) if self.0.insert(serial) => counts.miss_ns += response_ns,
+                Some(serial) if self.numbers.insert(serial) => counts.miss_ns += response_ns,
                 Some(_) => {
                     counts.hits += 1;
                     counts.hit_bytes += body_bytes;
                     counts.hit_ns += response_ns;
                 }
             }
+            if let Some((words, head)) = self.words.zip(head) {
+                let (is_hit, within) = (counts.hits > hits, (begun, now));
+                words.judge(SampledReply { head: &head, is_hit, within }, &mut heads);
+            }
         }
-        counts
+        (counts, self.words.map(|_| heads))
     }
 }
 
@@ -118,8 +149,13 @@ mod tests {
     use bakeoff_workload::{Get, GetUrl};
 
     fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
-        let reply = |&(serial, body_bytes)| ReplyOf { serial, body_bytes, response_ns: 100 * body_bytes };
-        Numbered { source: (), replies: replies.iter().map(reply).collect(), until: None }
+        let reply = |&(serial, body_bytes)| ReplyOf {
+            serial,
+            body_bytes,
+            response_ns: 100 * body_bytes,
+            head: Some(Box::default()),
+        };
+        Numbered { replies: replies.iter().map(reply).collect(), ..Numbered::new(()) }
     }
 
     #[test]
@@ -127,11 +163,14 @@ mod tests {
         let mut seen = SeenNumbers::default();
         let two_threads =
             [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
-        let first = seen.judge(two_threads);
+        let (first, heads) = seen.judge(two_threads);
+        assert_eq!(heads, None, "it is not known what the server said");
         let bytes = HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1, ..first };
         assert_eq!(first, HitCounts { hit_ns: 3_000, miss_ns: 3_000, ..bytes });
         assert_eq!((first.hit_mean(), first.miss_mean()), (Some(1_500.0), Some(1_500.0)));
-        let later = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
+        seen.words = Some(OriginWords::from_now(Nanos::ZERO));
+        let (later, heads) = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
+        assert_eq!(heads.map(|heads| heads.judged), Some(2));
         assert_eq!((later.hits, later.hit_bytes), (1, 20), "a number of an earlier slice is still known");
     }
 

@@ -289,12 +289,15 @@ fn hear(place: &mut ServerArm, job: StationJob<'_, ListSource>) -> std::io::Resu
     place.station.run_heard(job.with_sources(Numbered::new))
 }
 
-/// Judges hits; not while anything is measured: it takes the generator's core.
+/// Judges hits and heads; not while anything is measured: it takes the generator's core.
 pub(super) fn judged<S>(
     place: &mut ServerArm,
     (mut recording, noted): (Recording, Vec<Numbered<S>>),
 ) -> Recording {
-    recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
+    if let Some(seen) = &mut place.seen {
+        let (hits, heads) = seen.judge(noted);
+        (recording.counters.hits, recording.counters.heads) = (Some(hits), heads);
+    }
     recording
 }
 

@@ -2,6 +2,7 @@
 
 mod arm;
 mod files;
+mod heads;
 mod hits;
 mod jobs;
 mod pages;
