@@ -46,9 +46,14 @@ impl Rule {
             Test::Entrant { equal, verdict } => {
                 (broken((entrant.verdict == verdict) == equal), entrant.sentence.clone())
             }
-            Test::Faults { order, bound } => {
-                (broken(order.holds(entrant.faults as f64, bound)), format!("has {}", entrant.faults))
+            Test::Faults { order, bound } if order.holds(entrant.faults as f64, bound) => {
+                (Ruled::Broken, format!("has {}", entrant.faults))
             }
+            // Nor that it has no more.
+            Test::Faults { .. } if entrant.verdict == EntrantVerdict::NotFinished => {
+                (Ruled::NotJudged, entrant.sentence.clone())
+            }
+            Test::Faults { .. } => (Ruled::Held, format!("has {}", entrant.faults)),
             Test::Figure { .. } | Test::Verdict { .. } => {
                 (Ruled::NotJudged, "is an entrant of a bake-off, which has no such figure".to_owned())
             }
@@ -84,10 +89,14 @@ mod tests {
         ] {
             assert_eq!(ruled(rule, &all), expected, "{rule}");
         }
-        assert_eq!(
-            ruled("verdict = cheat", &[entrant("a", EntrantVerdict::NotFinished, 0)]),
-            Ruled::NotJudged
-        );
+        for (rule, faults, expected) in [
+            ("verdict = cheat", 0, Ruled::NotJudged),
+            ("faults > 0", 0, Ruled::NotJudged),
+            ("faults > 0", 1, Ruled::Broken),
+        ] {
+            let unfinished = [entrant("a", EntrantVerdict::NotFinished, faults)];
+            assert_eq!(ruled(rule, &unfinished), expected, "{rule}");
+        }
         assert_eq!(
             ruled("verdict = not-finished", &[entrant("a", EntrantVerdict::NotFinished, 0)]),
             Ruled::Broken
