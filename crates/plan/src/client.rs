@@ -9,6 +9,8 @@ use bakeoff_workload::replay::without_port;
 pub struct ClientPlan {
     /// The TLS options. The trusted authority is known when the arm is started, and put in then.
     pub tls: TlsOptions,
+    /// The client shows a certificate of the run's authority, which is made when the arms are started.
+    pub shows_made_certificate: bool,
     /// Share of the handshakes that must resume an earlier session, if the plan gives one.
     pub resume: Option<Share>,
     /// The protocol.
@@ -29,6 +31,7 @@ impl Default for ClientPlan {
     fn default() -> Self {
         Self {
             tls: TlsOptions::new(Trust::system()),
+            shows_made_certificate: false,
             resume: None,
             protocol: Protocol::Http1,
             reuse: Reuse::Always,

@@ -444,3 +444,16 @@ pub struct Environment {
     /// What was noticed before the first slice.
     pub warnings: Vec<Warning>,
 }
+
+impl Environment {
+    /// The value of a fact.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
+    }
+
+    /// The machine in words: processor, cores, kernel.
+    pub fn machine(&self) -> String {
+        let fact = |name| self.fact(name).unwrap_or("unknown");
+        format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"))
+    }
+}

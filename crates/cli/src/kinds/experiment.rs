@@ -245,11 +245,6 @@ fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
 fn studied(bundle: ReportInput) -> Option<StudiedRun> {
     let results = bundle.results;
     let study = results.study?;
-    let fact = |name: &str| {
-        let found = results.environment.facts.iter().find(|fact| fact.name == name);
-        found.map_or("unknown", |fact| &fact.value)
-    };
-    let machine = format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"));
     let ended =
         [StoppedBy::Interrupted, StoppedBy::Failed].iter().all(|why| results.stopped_by != why.as_str());
     Some(StudiedRun {
@@ -260,7 +255,7 @@ fn studied(bundle: ReportInput) -> Option<StudiedRun> {
         unfit: (!ended || results.rounds == 0).then(|| format!("it ended early ({})", results.stopped_by)),
         started: results.started,
         bakeoff: results.bakeoff,
-        machine,
+        machine: results.environment.machine(),
         warnings: results.warnings.into_iter().map(|warning| warning.label).collect(),
         rows: study.rows,
     })

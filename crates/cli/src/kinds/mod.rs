@@ -12,7 +12,7 @@ mod suite;
 
 pub(crate) use caches::{Watcher, lines, parse as cache_plan};
 pub(crate) use experiment::run as run_experiment;
-pub(crate) use shell::{new_dir, remake, resume, rewrite, run, say_where, verify};
+pub(crate) use shell::{checked_directory, new_dir, remake, resume, rewrite, run, say_where, verify};
 
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, ReportArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
@@ -285,6 +285,12 @@ pub(crate) fn of_directory(dir: &Path) -> Result<&'static dyn RunKind, Failure> 
         .into_iter()
         .find(|kind| kind.owns_directory(dir))
         .ok_or_else(|| Failure::usage(bakeoff_results::directory::DirectoryError::NoResults(dir.to_owned())))
+}
+
+/// A directory, or those of the parts of a suite.
+pub(crate) fn runs_in(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let parts: Vec<PathBuf> = of_directory(dir)?.parts(dir)?.into_iter().map(|(_, own)| own).collect();
+    Ok(if parts.is_empty() { vec![dir.to_owned()] } else { parts })
 }
 
 /// All shipped plans with their kinds, in the order in which they are listed.
