@@ -23,6 +23,9 @@ const SCHEMA: &str = "bakeoff-prices/1";
 /// Warnings of a run beside which other work went on.
 const BUSY: [&str; 3] = ["load-average", "other-run", "steal"];
 
+/// Beginning of a plan's comment that installs what it needs.
+const INSTALL: &str = "Debian 12: ";
+
 /// What layers cost on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriceList {
@@ -55,6 +58,8 @@ struct PriceFamily {
     shipped: bool,
     /// What the plan asks: the comment on its first line.
     question: String,
+    /// The command that installs what it needs, where the comment has one.
+    install: Option<String>,
     /// How to read its rows: the comment behind that.
     about: String,
     rows: Vec<PriceRow>,
@@ -65,9 +70,9 @@ struct PriceFamily {
 /// A layer's cost, or the price of one unit of something.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct PriceRow {
-    /// The layer: what the plan says of the arm, else its name.
+    /// The layer: what the plan says of the arm, else its name; of a price by the unit with the setting of the other factors.
     layer: String,
-    /// What it is compared with, and that one's own figure; of a price by the unit the setting of the other factors.
+    /// What it is compared with, and that one's own figure; empty of a price by the unit.
     over: String,
     /// Day on which it was measured.
     day: String,
@@ -180,10 +185,11 @@ impl PriceList {
 
 fn family(plan: &str, runs: &[&ReportInput]) -> PriceFamily {
     let own: Vec<&ReportInput> = runs.iter().filter(|run| run.results.name == plan).copied().collect();
-    let mut comment = own.last().map_or("", |run| run.plan.as_str()).lines();
-    let bare = |line: &str| line.trim_start_matches('#').trim().to_owned();
-    let question = comment.next().map(bare).unwrap_or_default();
-    let about = comment.skip_while(|line| line.is_empty()).take_while(|line| line.starts_with('#'));
+    let text = own.last().map_or("", |run| run.plan.as_str());
+    let comment = text.lines().filter(|line| !line.is_empty()).take_while(|line| line.starts_with('#'));
+    let mut comment = comment.map(|line| line.trim_start_matches('#').trim());
+    let question = comment.next().unwrap_or_default().to_owned();
+    let (install, about): (Vec<&str>, Vec<&str>) = comment.partition(|line| line.starts_with(INSTALL));
     let mut rows: Vec<PriceRow> = own.iter().flat_map(|run| row::rows(&Reading::of(run))).collect();
     let order: Vec<(String, String)> = rows.iter().map(PriceRow::place).collect();
     rows.sort_by_key(|row| order.iter().position(|place| *place == row.place()));
@@ -191,7 +197,8 @@ fn family(plan: &str, runs: &[&ReportInput]) -> PriceFamily {
         plan: plan.to_owned(),
         shipped: bakeoff_plan::shipped::plan(plan).is_some(),
         question,
-        about: about.map(bare).collect::<Vec<_>>().join(" "),
+        install: install.first().map(|line| line.trim_start_matches(INSTALL).to_owned()),
+        about: about.join(" "),
         rows,
         notes: own.iter().flat_map(|run| row::notes(&Reading::of(run))).collect(),
     }
@@ -219,7 +226,8 @@ fn versions(results: &Results) -> BTreeSet<String> {
 /// That other work went on beside a run.
 fn busy(results: &Results) -> Option<String> {
     let found = BUSY.iter().find_map(|label| results.warnings.iter().find(|w| w.label == *label))?;
-    Some(format!("{}, {}: {}", results.name, day(results), found.sentence))
+    let cause = found.sentence.split(": ").next().unwrap_or_default();
+    Some(format!("{}, {}: {cause}", results.name, day(results)))
 }
 
 /// `CPU per request: -0.03 us (-0.25..+0.19) in waf`: the largest difference of each figure.

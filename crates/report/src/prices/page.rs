@@ -7,20 +7,20 @@ use crate::json;
 use bakeoff_stats::{Amounts, Verdict, change_in_words, duration, points_in_words};
 use std::cmp::Ordering;
 
-const COLUMNS: [&str; 8] = ["layer", "costs", "interval", "share", "at", "verdict", "day", "needs"];
+const COLUMNS: [&str; 9] = ["layer", "costs", "interval", "share", "over", "at", "verdict", "day", "needs"];
 
 /// The list for a terminal of `width` columns.
 pub fn prices(list: &PriceList, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
     page.title("What layers cost", &list.dates());
+    page.paragraph(&list.limits(), State::Plain);
     Section::default().entries(list.head()).print(&mut page);
     for family in &list.families {
         let table = Table::new(COLUMNS, family.rows.iter().map(|row| row.cells().to_vec())).figures(3);
         let section = Section::new(format!("{}: {}", family.plan, family.question));
-        section.note(family.over()).table(table).print(&mut page);
+        section.table(table).print(&mut page);
         family.notes.iter().for_each(|note| page.bullet(note));
     }
-    page.paragraph(&list.limits(), State::Plain);
     page.finish()
 }
 
@@ -41,12 +41,13 @@ pub fn prices_markdown(list: &PriceList) -> String {
 
 fn markdown(family: &PriceFamily) -> String {
     let mut text = format!("\n## {}\n\n{}\n", escaped(&family.plan), escaped(&family.question));
-    if family.shipped {
-        text += &format!("\n    bakeoff run {}\n", family.plan);
+    let run = family.shipped.then(|| format!("bakeoff run {}", family.plan));
+    let commands: Vec<String> = family.install.iter().cloned().chain(run).collect();
+    if !commands.is_empty() {
+        text += &format!("\n    {}\n", commands.join("\n    "));
     }
-    let paragraphs = [&family.about, &family.over()].map(|said| escaped(said));
-    for said in paragraphs.iter().filter(|said| !said.is_empty()) {
-        text += &format!("\n{said}\n");
+    if !family.about.is_empty() {
+        text += &format!("\n{}\n", escaped(&family.about));
     }
     text += &format!("\n{}", line(&COLUMNS.map(str::to_owned)));
     text += &line(&COLUMNS.map(|_| "---".to_owned()));
@@ -58,7 +59,7 @@ fn markdown(family: &PriceFamily) -> String {
     text
 }
 
-fn line(cells: &[String; 8]) -> String {
+fn line(cells: &[String; 9]) -> String {
     format!("| {} |\n", cells.each_ref().map(|cell| escaped(cell)).join(" | "))
 }
 
@@ -104,34 +105,17 @@ impl PriceList {
     }
 }
 
-impl PriceFamily {
-    /// What the rows are compared with, where that is the same for all.
-    fn over(&self) -> String {
-        let mut all: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| row.share.is_some())
-            .map(|row| format!("{} {}", row.over, row.figure))
-            .collect();
-        all.dedup();
-        if all.is_empty() { String::new() } else { format!("Over {}.", all.join("; ")) }
-    }
-}
-
 impl PriceRow {
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let [costs, interval] =
             self.amount.map_or([NONE.to_owned(), NONE.to_owned()], |amount| self.amounts(amount));
-        let layer = match (self.share, self.over.as_str()) {
-            (None, over) if !over.is_empty() && self.amount.is_some() => format!("{}, {over}", self.layer),
-            _ => self.layer.clone(),
-        };
         [
-            layer,
+            self.layer.clone(),
             costs,
             interval,
-            self.share.map_or(NONE.to_owned(), |share| self.share(share)),
-            if self.at.is_empty() { NONE.to_owned() } else { self.at.clone() },
+            self.share.map_or(String::new(), |share| self.share(share)),
+            self.over.clone(),
+            self.at.clone(),
             self.verdict.replace('-', " "),
             self.day.clone(),
             self.needs_s.map_or(String::new(), |(least, most)| needs(least, most)),

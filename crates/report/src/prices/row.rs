@@ -39,12 +39,13 @@ fn of_arm(reading: &Reading<'_>, found: &Comparison) -> PriceRow {
     let is_used = !matches!(found.verdict, Verdict::Invalid | Verdict::NoVerdict);
     let amount = Estimate::of(found.amount, found.amount_low, found.amount_high).filter(|_| is_used);
     let share = Estimate::of(found.effect, found.low, found.high).filter(|_| is_used);
+    let figure = reading.noun(&found.meter).to_owned();
     let own = figures::value(&found.unit, found.baseline_value);
     PriceRow {
-        layer: says(reading, &found.arm),
-        over: format!("{}: {own}", says(reading, &found.baseline)),
+        layer: layer(reading, &found.arm),
+        over: format!("{}: {own} {figure}", says(reading, &found.baseline)),
         day: day(results),
-        figure: reading.noun(&found.meter).to_owned(),
+        figure,
         unit: found.unit.clone(),
         amount,
         share,
@@ -58,11 +59,15 @@ fn of_arm(reading: &Reading<'_>, found: &Comparison) -> PriceRow {
 
 fn of_unit(reading: &Reading<'_>, price: &PriceResult) -> PriceRow {
     let (low, high) = price.slope_interval;
+    let (factor, figure) = (&price.factor, reading.noun(&price.meter));
     PriceRow {
-        layer: format!("one more of {}", price.factor),
-        over: price.setting.clone(),
+        layer: match price.setting.as_str() {
+            "" => format!("one more of {factor}: {figure}"),
+            setting => format!("{setting}: one more of {factor}: {figure}"),
+        },
+        over: String::new(),
         day: day(&reading.bundle.results),
-        figure: reading.noun(&price.meter).to_owned(),
+        figure: figure.to_owned(),
         unit: price.unit.clone(),
         amount: Estimate::of(Some(price.slope), Some(low), Some(high)),
         share: None,
@@ -70,9 +75,20 @@ fn of_unit(reading: &Reading<'_>, price: &PriceResult) -> PriceRow {
         verdict: match price.shape.as_str() {
             "bent" => "no line: one price misleads".to_owned(),
             "unchecked" => "two levels only".to_owned(),
-            line => line.to_owned(),
+            _ => "a line".to_owned(),
         },
         needs_s: None,
+    }
+}
+
+/// What the plan says of an arm, behind the levels that it shares with its baseline; else its name, which has both.
+fn layer(reading: &Reading<'_>, arm: &str) -> String {
+    let setup = &reading.bundle.setup;
+    let said = says(reading, arm);
+    let stratum = setup.strata.iter().find(|stratum| stratum.arms.iter().any(|other| other == arm));
+    match stratum.filter(|stratum| said != arm && !stratum.name.is_empty()) {
+        Some(stratum) => format!("{}: {said}", stratum.name),
+        None => said,
     }
 }
 

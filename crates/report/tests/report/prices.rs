@@ -5,13 +5,14 @@ use crate::terminal::golden;
 use bakeoff_report::{NoPriceList, PriceList, ReportInput, prices, prices_json, prices_markdown};
 use bakeoff_results::{Comparison, PriceResult, Warning};
 use bakeoff_stats::Verdict;
+use std::path::Path;
 
 /// The ordinary run on a day of this month, with comments on its plan and words for an arm.
 fn run(day: u32) -> ReportInput {
     let mut run = fixture::ordinary();
     run.results.started = format!("2026-03-{day:02}T09:30:00Z");
     run.plan = format!(
-        "# What layers cost a server | of ours\n\n# One request in 200 is an attack.\n# All are judged.\n\n{}",
+        "# What layers cost a server | of ours\n\n# Debian 12: apt install nginx-light\n# One request in 200 is an attack.\n# All are judged.\n\n{}",
         run.plan
     );
     run.setup.subjects.get_mut("tls").unwrap().says = Some("TLS | 1.3".to_owned());
@@ -66,6 +67,18 @@ fn runs_of_two_days_are_one_list_that_reads_well_everywhere() {
     assert_eq!(again, list);
 }
 
+/// Each page of the tree is what its list gives; `docs/prices.json` and `docs/prices.md` are there as soon as one is kept.
+#[test]
+fn a_page_is_what_the_list_beside_it_gives() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for place in [here.join("tests/report/golden/prices"), here.join("../../docs/prices")] {
+        let [list, page] =
+            ["json", "md"].map(|kind| std::fs::read_to_string(place.with_extension(kind)).ok());
+        let list: Option<PriceList> = list.map(|text| serde_json::from_str(&text).unwrap());
+        assert_eq!(list.map(|list| prices_markdown(&list)), page, "{}", place.display());
+    }
+}
+
 #[test]
 fn an_open_cost_is_told_by_its_upper_end_and_what_it_needs() {
     let mut open = run(2);
@@ -97,7 +110,7 @@ fn what_may_not_be_used_has_no_figure() {
             (verdict == Verdict::Invalid).then(|| "4 % of its requests failed".to_owned());
         let said = prices_markdown(&list(&[bad]));
         let row = said.lines().find(|line| line.starts_with("| TLS")).unwrap();
-        assert!(row.starts_with("| TLS \\| 1.3 | - | - | - |"), "{row}");
+        assert!(row.starts_with("| TLS \\| 1.3 | - | - |  |"), "{row}");
         assert_eq!(said.contains("- 2026-03-02: tls is invalid: 4 %"), verdict == Verdict::Invalid, "{said}");
     }
 }
@@ -122,11 +135,12 @@ fn a_busy_machine_is_told_of_each_of_its_runs() {
     assert!(list(&[quiet(run(2))]).busy().is_empty());
     let mut busy = quiet(run(3));
     for label in ["other-run", "other-run", "few-rounds"] {
-        busy.results
-            .warnings
-            .push(Warning { label: label.to_owned(), sentence: "another one runs".to_owned() });
+        busy.results.warnings.push(Warning {
+            label: label.to_owned(),
+            sentence: "Another one runs: each takes time from the other".to_owned(),
+        });
     }
     let found = list(&[quiet(run(2)), busy]);
-    assert_eq!(found.busy(), ["quickstart, 2026-03-03: another one runs"]);
+    assert_eq!(found.busy(), ["quickstart, 2026-03-03: Another one runs"]);
     assert!(prices_markdown(&found).contains("**BUSY**: quickstart, 2026-03-03"));
 }
