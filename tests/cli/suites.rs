@@ -99,8 +99,8 @@ fn the_parts_of_a_suite_are_run_and_reported_together() {
 fn is_a_price_list(yard: &Yard, dir: &str) {
     let list = yard.run(&["prices", dir, dir, "--json", "--anyway"]).exits(0).json();
     let families = list["families"].as_array().unwrap();
-    let rows = |place: usize| -> Vec<&Value> {
-        families[place]["rows"].as_array().unwrap().iter().map(|row| &row["layer"]).collect()
+    let rows = |place: usize| -> Vec<&str> {
+        families[place]["rows"].as_array().unwrap().iter().map(|row| row["layer"].as_str().unwrap()).collect()
     };
     assert_eq!((families.len(), rows(0), rows(1)), (2, vec!["tls", "tls"], vec!["dear", "dear"]), "{list}");
     // Whether the machine was busy is not for the test to say: the list has it, and without the flag it is refused.

@@ -151,3 +151,27 @@ impl ShippedPlan {
 pub(crate) fn summary(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Plan, PlanSource};
+    use bakeoff_units::Nanos;
+
+    #[test]
+    fn the_suite_of_prices_has_each_recipe_and_no_part_takes_longer_than_ten_minutes() {
+        let parts = |suite: ShippedPlan| -> Vec<&str> {
+            let names = suite.text.lines().filter_map(|line| line.strip_prefix("plan = "));
+            names.map(|name| name.trim_matches('"')).collect()
+        };
+        let all = parts(suite("prices").unwrap());
+        for recipe in RECIPES {
+            let own = suite(recipe).map_or(vec![recipe], parts);
+            assert!(own.iter().all(|name| all.contains(name)), "{recipe}: {own:?}");
+        }
+        for name in all {
+            let plan = Plan::of(&PlanSource::shipped(plan(name).unwrap())).unwrap();
+            assert!(plan.budget <= Nanos::from_secs(600), "{name}: {}", plan.budget);
+        }
+    }
+}

@@ -125,7 +125,8 @@ impl PriceRow {
     /// `2.6 us`, `up to 3.1 us`, and the interval.
     fn amounts(&self, amount: Estimate) -> [String; 2] {
         let Estimate { value, low, high } = amount;
-        let amounts = Amounts::between(value, low, high, value, &self.unit);
+        let reach = low.abs().max(high.abs());
+        let amounts = Amounts::between(value, low, high, reach, &self.unit);
         let unit = amounts.unit();
         let costs = match side(amount) {
             Ordering::Equal if self.verdict == Verdict::NotResolved.as_str() => {
