@@ -73,9 +73,9 @@ fn a_suite_is_written_with_its_parts_and_what_is_changed_there_counts() {
     let yard = Yard::new();
     yard.run(&["plans", "tls", "--out", "mine"]).exits(0).says(&["bakeoff run mine/tls.toml"]);
     let part = "mine/tls-certificates.toml";
-    yard.write(part, yard.read(part).replace("budget = \"5min\"", "budget = \"123s\""));
+    yard.write(part, yard.read(part).replace("budget = \"5min\"", "budget = \"2min\""));
     let said = yard.run(&["check", "mine/tls.toml"]).exits(0).stdout;
-    assert_eq!(said.matches("budget 2 min 03 s").count() + said.matches("budget 123 s").count(), 1, "{said}");
+    assert!(said.contains("a suite: handshake, ciphers, certificates; budget 22 min"), "{said}");
     yard.run(&["plans", "tls", "--out", "mine"]).exits(2).says(&["mine/tls.toml: is there already"]);
     yard.run(&["plans", "--out", "mine"]).exits(2);
 }

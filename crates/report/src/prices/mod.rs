@@ -185,7 +185,10 @@ impl PriceList {
 
 fn family(plan: &str, runs: &[&ReportInput]) -> PriceFamily {
     let own: Vec<&ReportInput> = runs.iter().filter(|run| run.results.name == plan).copied().collect();
-    let text = own.last().map_or("", |run| run.plan.as_str());
+    let shipped = bakeoff_plan::shipped::plan(plan);
+    // `--set` takes the comments out of the plan that a run stores.
+    let mut texts = own.iter().rev().map(|run| run.plan.as_str()).chain(shipped.map(|plan| plan.text));
+    let text = texts.find(|text| text.starts_with('#')).unwrap_or_default();
     let comment = text.lines().filter(|line| !line.is_empty()).take_while(|line| line.starts_with('#'));
     let mut comment = comment.map(|line| line.trim_start_matches('#').trim());
     let question = comment.next().unwrap_or_default().to_owned();
@@ -195,7 +198,7 @@ fn family(plan: &str, runs: &[&ReportInput]) -> PriceFamily {
     rows.sort_by_key(|row| order.iter().position(|place| *place == row.place()));
     PriceFamily {
         plan: plan.to_owned(),
-        shipped: bakeoff_plan::shipped::plan(plan).is_some(),
+        shipped: shipped.is_some(),
         question,
         install: install.first().map(|line| line.trim_start_matches(INSTALL).to_owned()),
         about: about.join(" "),

@@ -40,7 +40,10 @@ pub fn prices_markdown(list: &PriceList) -> String {
 }
 
 fn markdown(family: &PriceFamily) -> String {
-    let mut text = format!("\n## {}\n\n{}\n", escaped(&family.plan), escaped(&family.question));
+    let mut text = format!("\n## {}\n", escaped(&family.plan));
+    if !family.question.is_empty() {
+        text += &format!("\n{}\n", escaped(&family.question));
+    }
     let run = family.shipped.then(|| format!("bakeoff run {}", family.plan));
     let commands: Vec<String> = family.install.iter().cloned().chain(run).collect();
     if !commands.is_empty() {
