@@ -69,6 +69,18 @@ fn a_shipped_plan_is_printed_as_it_is() {
 }
 
 #[test]
+fn a_suite_is_written_with_its_parts_and_what_is_changed_there_counts() {
+    let yard = Yard::new();
+    yard.run(&["plans", "tls", "--out", "mine"]).exits(0).says(&["bakeoff run mine/tls.toml"]);
+    let part = "mine/tls-certificates.toml";
+    yard.write(part, yard.read(part).replace("budget = \"5min\"", "budget = \"2min\""));
+    let said = yard.run(&["check", "mine/tls.toml"]).exits(0).stdout;
+    assert!(said.contains("a suite: handshake, ciphers, certificates; budget 22 min"), "{said}");
+    yard.run(&["plans", "tls", "--out", "mine"]).exits(2).says(&["mine/tls.toml: is there already"]);
+    yard.run(&["plans", "--out", "mine"]).exits(2);
+}
+
+#[test]
 fn shells_complete_commands_and_help_is_a_command() {
     let yard = Yard::new();
     for shell in ["bash", "zsh", "fish"] {

@@ -92,6 +92,24 @@ fn the_parts_of_a_suite_are_run_and_reported_together() {
     assert_eq!(yard.read("out/burn/slices.jsonl"), before);
     yard.run(&["run", "two.toml", "--out", "out"]).exits(2).says(&["out is not empty"]);
     yard.run(&["compare-results", "out", "out/burn"]).exits(2).says(&["its parts: tls, burn"]);
+    is_a_price_list(&yard, "out");
+}
+
+/// The parts of a suite that was just run as a list, until one of them is altered.
+fn is_a_price_list(yard: &Yard, dir: &str) {
+    let list = yard.run(&["prices", dir, dir, "--json", "--anyway"]).exits(0).json();
+    let families = list["families"].as_array().unwrap();
+    let rows = |place: usize| -> Vec<&str> {
+        families[place]["rows"].as_array().unwrap().iter().map(|row| row["layer"].as_str().unwrap()).collect()
+    };
+    assert_eq!((families.len(), rows(0), rows(1)), (2, vec!["tls", "tls"], vec!["dear", "dear"]), "{list}");
+    // Whether the machine was busy is not for the test to say: the list has it, and without the flag it is refused.
+    let busy = !list["busy"].as_array().unwrap().is_empty();
+    let said = yard.run(&["prices", dir, "--markdown"]).exits(if busy { 2 } else { 0 });
+    assert_eq!(said.stdout.contains("## burn"), !busy, "{}{}", said.stdout, said.stderr);
+    let file = format!("{dir}/burn/slices.jsonl");
+    yard.write(&file, yard.read(&file).replacen("\"requests\":", "\"requests\": ", 1));
+    yard.run(&["prices", dir, "--anyway"]).exits(7).says(&["burn: not as it was written: slices.jsonl"]);
 }
 
 #[test]

@@ -243,6 +243,25 @@ fn arms_have_certificates_of_the_kinds_that_the_plan_names() {
     }
 }
 
+/// nginx answers 400 to a client without one, which fails where replies are judged.
+#[test]
+fn a_client_shows_the_certificate_that_the_run_makes() {
+    if !has("nginx", "a_client_shows_the_certificate_that_the_run_makes") {
+        return;
+    }
+    let arm = "server = \"nginx\"\ntls = true\n";
+    let asks = "directives = \"ssl_client_certificate {client_ca}; ssl_verify_client on;\"\n";
+    for (client, is_let_in) in [("tls_client = { cert = \"made\" }", true), ("", false)] {
+        let yard = Yard::new();
+        yard.write("access.log", include_str!("access.log"));
+        let arms = format!("[arm.plain]\n{arm}\n[arm.asks]\n{arm}{asks}{client}\n");
+        let workload = "kind = \"replay\"\nlog = \"access.log\"\nrobots = 2";
+        yard.write("plan.toml", plan("", workload, &arms));
+        let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]);
+        assert_eq!(said.code() == Some(0), is_let_in, "{client}: {}", said.stderr);
+    }
+}
+
 #[test]
 fn apache_serves_the_rebuilt_site_over_http_and_https() {
     if has("apache2", "apache_serves_the_rebuilt_site_over_http_and_https") {

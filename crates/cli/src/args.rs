@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Print the figures that classic studies published
     Studies(StudiesArgs),
+    /// Join runs of one machine into a list of what layers cost
+    Prices(PricesArgs),
     /// Hold a new run against a stored one of the same plan: what changed
     CompareResults(CompareResultsArgs),
     /// Print the JSON schema of plans or results
@@ -774,6 +776,9 @@ pub(crate) struct PlansArgs {
     /// Print this plan's text, to be kept in a file and changed [default: list them]
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Write it into this directory, with the plans of its parts if it is a suite, to be changed and run from there
+    #[arg(long, value_name = "DIR", requires = "name")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -832,6 +837,22 @@ pub(crate) struct StudiesArgs {
     /// Keep what a results directory says of its study in studies/runs; for those who build bakeoff
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "json"])]
     pub(crate) keep: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PricesArgs {
+    /// Results directories of experiments and of suites, of one machine
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Print it as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also of runs that shared the machine with other work
+    #[arg(long)]
+    pub(crate) anyway: bool,
 }
 
 #[derive(Args, Debug)]

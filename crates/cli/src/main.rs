@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Studies(args) => commands::studies::studies(&args),
+        Command::Prices(args) => commands::prices::prices(&args),
         Command::CompareResults(args) => commands::compare_results::compare_results(&args),
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),

@@ -9,6 +9,8 @@ use bakeoff_workload::replay::without_port;
 pub struct ClientPlan {
     /// The TLS options. The trusted authority is known when the arm is started, and put in then.
     pub tls: TlsOptions,
+    /// The client shows a certificate of the run's authority, which is made when the arms are started.
+    pub shows_made_certificate: bool,
     /// Share of the handshakes that must resume an earlier session, if the plan gives one.
     pub resume: Option<Share>,
     /// The protocol.
@@ -29,6 +31,7 @@ impl Default for ClientPlan {
     fn default() -> Self {
         Self {
             tls: TlsOptions::new(Trust::system()),
+            shows_made_certificate: false,
             resume: None,
             protocol: Protocol::Http1,
             reuse: Reuse::Always,
@@ -97,7 +100,7 @@ impl ClientPlan {
         if !tls.post_quantum {
             words.push("no post-quantum group".to_owned());
         }
-        if tls.identity.is_some() {
+        if tls.identity.is_some() || self.shows_made_certificate {
             words.push("a certificate of the client's own".to_owned());
         }
         words.extend(self.resume.map(|share| format!("{share} of the handshakes resumed")));
@@ -122,6 +125,7 @@ mod tests {
         assert_eq!(ClientPlan::default().in_words(true), "");
         let options = TlsOptions::new(Trust::system());
         let client = ClientPlan {
+            shows_made_certificate: true,
             tls: options.versions(Versions::Tls13).groups(["X25519"]).post_quantum(false),
             resume: Some("60%".parse().unwrap()),
             protocol: Protocol::Http2 { streams: NonZeroU16::MIN },
@@ -135,7 +139,7 @@ mod tests {
             client.in_words(true),
             "HTTP/2, 1 in flight on a connection; 100 requests a connection at most; from 65534 local addresses; \
              connected within 1 s or failed; asked for as shop.example; with Accept-Encoding: gzip; TLS 1.3 alone; X25519 alone; no post-quantum group; \
-             60 % of the handshakes resumed"
+             a certificate of the client's own; 60 % of the handshakes resumed"
         );
         assert!(!client.in_words(false).contains("TLS"));
     }

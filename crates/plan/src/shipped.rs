@@ -28,6 +28,15 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "waf", text: include_str!("../../../plans/waf.toml") },
     ShippedPlan { name: "access-log", text: include_str!("../../../plans/access-log.toml") },
     ShippedPlan { name: "upstream", text: include_str!("../../../plans/upstream.toml") },
+    ShippedPlan { name: "filters", text: include_str!("../../../plans/filters.toml") },
+    ShippedPlan { name: "filter-calls", text: include_str!("../../../plans/filter-calls.toml") },
+    ShippedPlan { name: "sidecar", text: include_str!("../../../plans/sidecar.toml") },
+    ShippedPlan { name: "agent-build", text: include_str!("../../../plans/agent-build.toml") },
+    ShippedPlan { name: "agent-python", text: include_str!("../../../plans/agent-python.toml") },
+    ShippedPlan { name: "agent-git", text: include_str!("../../../plans/agent-git.toml") },
+    ShippedPlan { name: "at-rest", text: include_str!("../../../plans/at-rest.toml") },
+    ShippedPlan { name: "firewall", text: include_str!("../../../plans/firewall.toml") },
+    ShippedPlan { name: "antivirus", text: include_str!("../../../plans/antivirus.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
     ShippedPlan { name: "afpa-url", text: include_str!("../../../plans/afpa-url.toml") },
     ShippedPlan { name: "afpa-syn", text: include_str!("../../../plans/afpa-syn.toml") },
@@ -85,6 +94,26 @@ pub const SUITES: &[ShippedPlan] = &[
     ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
     ShippedPlan { name: "webfs", text: include_str!("../../../plans/webfs.toml") },
     ShippedPlan { name: "tls", text: include_str!("../../../plans/tls.toml") },
+    ShippedPlan { name: "agent-sandbox", text: include_str!("../../../plans/agent-sandbox.toml") },
+    ShippedPlan { name: "machine", text: include_str!("../../../plans/machine.toml") },
+    ShippedPlan { name: "prices", text: include_str!("../../../plans/prices.toml") },
+];
+
+/// Plans and suites that answer what a layer costs, each part within ten minutes.
+pub const RECIPES: [&str; 13] = [
+    "http-version",
+    "compression",
+    "waf",
+    "access-log",
+    "upstream",
+    "filters",
+    "filter-calls",
+    "sidecar",
+    "at-rest",
+    "tls",
+    "agent-sandbox",
+    "machine",
+    "prices",
 ];
 
 /// Directories that arms of `files` workloads may name: the keys of such an arm.
@@ -121,4 +150,28 @@ impl ShippedPlan {
 /// The comment on a text's first line.
 pub(crate) fn summary(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Plan, PlanSource};
+    use bakeoff_units::Nanos;
+
+    #[test]
+    fn the_suite_of_prices_has_each_recipe_and_no_part_takes_longer_than_ten_minutes() {
+        let parts = |suite: ShippedPlan| -> Vec<&str> {
+            let names = suite.text.lines().filter_map(|line| line.strip_prefix("plan = "));
+            names.map(|name| name.trim_matches('"')).collect()
+        };
+        let all = parts(suite("prices").unwrap());
+        for recipe in RECIPES {
+            let own = suite(recipe).map_or(vec![recipe], parts);
+            assert!(own.iter().all(|name| all.contains(name)), "{recipe}: {own:?}");
+        }
+        for name in all {
+            let plan = Plan::of(&PlanSource::shipped(plan(name).unwrap())).unwrap();
+            assert!(plan.budget <= Nanos::from_secs(600), "{name}: {}", plan.budget);
+        }
+    }
 }

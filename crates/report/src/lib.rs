@@ -27,6 +27,7 @@ mod link;
 mod parquet;
 mod peak;
 mod plot;
+mod prices;
 mod reading;
 mod slices;
 mod studies;
@@ -43,6 +44,7 @@ pub use document::Document;
 pub use guest::guest;
 pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
+pub use prices::{NoPriceList, PriceList, prices, prices_json, prices_markdown};
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;

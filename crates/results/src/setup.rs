@@ -444,3 +444,21 @@ pub struct Environment {
     /// What was noticed before the first slice.
     pub warnings: Vec<Warning>,
 }
+
+impl Environment {
+    /// The value of a fact.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
+    }
+
+    /// The machine in words.
+    pub fn machine(&self) -> String {
+        machine(&self.facts)
+    }
+}
+
+/// A machine in words, by its facts: processor, cores, kernel.
+pub fn machine(facts: &[Fact]) -> String {
+    let fact = |name| facts.iter().find(|fact| fact.name == name).map_or("unknown", |fact| &fact.value);
+    format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"))
+}

@@ -169,11 +169,13 @@ impl SuiteStart {
     }
 }
 
-/// The file beside the suite, if it exists or a path is given; else the name of a shipped plan.
+/// The file beside the suite, with or without `.toml`, if it exists or a path is given; else the name of a shipped plan.
 fn found(plan: &str, base: Option<&Path>) -> String {
-    let beside = base.map(|base| base.join(plan));
     let is_path = plan.contains('/') || plan.ends_with(".toml");
-    let meant = beside.filter(|path| is_path || path.is_file());
+    let beside = |file: &str| Some(base?.join(file));
+    let meant = beside(plan)
+        .filter(|path| is_path || path.is_file())
+        .or_else(|| beside(&format!("{plan}.toml")).filter(|path| path.is_file()));
     meant.map_or_else(|| plan.to_owned(), |path| path.display().to_string())
 }
 
@@ -203,6 +205,9 @@ mod tests {
         assert_eq!(suite.parts[0].plan, "quickstart");
         assert_eq!(Path::new(&suite.parts[1].plan), dir.path().join("b.toml"));
         assert_eq!(parse(TWO, None).unwrap().parts[1].plan, "b.toml");
+        std::fs::write(dir.path().join("quickstart.toml"), "").unwrap();
+        let beside = parse(TWO, Some(dir.path())).unwrap().parts[0].plan.clone();
+        assert_eq!(Path::new(&beside), dir.path().join("quickstart.toml"));
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub use quantile::{
 };
 pub use resolution::{Outlook, outlook, rounds_for, rounds_from_sd, rounds_to_settle, smallest_detectable};
 pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
-pub use sentence::{AlsoChanged, Wording, floor_in_words, sentence};
+pub use sentence::{AlsoChanged, Wording, duration, floor_in_words, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
 pub use unpaired::{Estimate, RunRounds, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
 pub use verdict::{Decision, UnknownVerdict, Verdict};

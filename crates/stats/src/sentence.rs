@@ -267,7 +267,8 @@ const fn ends(e: &Effect) -> (f64, f64) {
     (e.interval.low, e.interval.high)
 }
 
-fn duration(seconds: f64) -> String {
+/// `3.9 s`, `12 min`, `1.5 h`
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 9.95 => format!("{s:.1} s"),
         s if s < 99.5 => format!("{s:.0} s"),

@@ -77,12 +77,18 @@ impl Certificate {
         self
     }
 
-    /// A copy of certificate and key for one server, which may run as another user.
+    /// Certificate and key that a client may show, too.
+    pub fn identity(&self) -> (PathBuf, PathBuf) {
+        (self.cert.clone(), self.key.clone())
+    }
+
+    /// A copy of authority, certificate and key for one server, which may run as another user.
     pub(crate) fn copy_to(&self, dir: &Path) -> std::io::Result<Self> {
-        let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
+        let [ca, cert, key] = ["client-ca.pem", "cert.pem", "key.pem"].map(|name| dir.join(name));
+        write(&ca, &fs::read_to_string(&self.ca)?, 0o644)?;
         write(&cert, &fs::read_to_string(&self.cert)?, 0o644)?;
         write(&key, &fs::read_to_string(&self.key)?, 0o600)?;
-        Ok(Self { ca: self.ca.clone(), cert, key, others: Vec::new() })
+        Ok(Self { ca, cert, key, others: Vec::new() })
     }
 
     /// Certificate and key in one file of that directory, mode 0600, for programs that need them together.
@@ -115,7 +121,8 @@ fn leaf(
     if kind.is_rsa() {
         leaf.key_usages.push(KeyUsagePurpose::KeyEncipherment); // suites without Diffie-Hellman
     }
-    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    // A proxy shows the same to the server behind it.
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     leaf.use_authority_key_identifier_extension = true;
     let key = kind.generate()?;
     Ok((leaf.signed_by(&key, authority)?.pem(), key.serialize_pem()))

@@ -58,6 +58,7 @@ impl StartSite<'_> {
     pub(crate) fn substitutions(&self) -> Substitutions {
         let text = |path: &Path| path.display().to_string();
         let mut values = self.context.values.clone();
+        values.extend(self.certificate.as_ref().map(|made| ("client_ca".to_owned(), text(&made.ca))));
         values.extend(self.further_ports.iter().map(|(name, port)| (name.clone(), port.to_string())));
         Substitutions {
             host: self.context.host().to_string(),

@@ -15,6 +15,7 @@ mod names;
 pub(crate) mod origin;
 pub(crate) mod peak;
 pub(crate) mod plans;
+pub(crate) mod prices;
 mod programs;
 pub(crate) mod report;
 pub(crate) mod robots;

@@ -102,7 +102,7 @@ impl RunKind for BakeOff {
         Ok(Some(StudiedRun {
             study: name,
             unfit: (!ended).then(|| format!("it ended early ({})", results.ended)),
-            machine: super::machine(&results.facts),
+            machine: bakeoff_results::machine(&results.facts),
             rows: beside(&results, &study),
             plan: results.name,
             text: stored.plan,

@@ -255,7 +255,7 @@ fn studied(bundle: ReportInput) -> Option<StudiedRun> {
         unfit: (!ended || results.rounds == 0).then(|| format!("it ended early ({})", results.stopped_by)),
         started: results.started,
         bakeoff: results.bakeoff,
-        machine: super::machine(&results.environment.facts),
+        machine: results.environment.machine(),
         warnings: results.warnings.into_iter().map(|warning| warning.label).collect(),
         rows: study.rows,
     })

@@ -12,7 +12,7 @@ mod suite;
 
 pub(crate) use caches::{Watcher, lines, parse as cache_plan};
 pub(crate) use experiment::run as run_experiment;
-pub(crate) use shell::{new_dir, remake, resume, rewrite, run, say_where, verify};
+pub(crate) use shell::{checked_directory, new_dir, remake, resume, rewrite, run, say_where, verify};
 
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, ReportArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource, STANDARD_INPUT, near_miss};
 use bakeoff_report::{Document, ReportInput};
 use bakeoff_results::directory::{Layout, ResultsDir};
-use bakeoff_results::{Fact, StudyRow};
+use bakeoff_results::StudyRow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -249,14 +249,6 @@ fn whole(extent: Option<Extent>) -> Vec<String> {
     (extent == Some(Extent::Full)).then(|| "--full".to_owned()).into_iter().collect()
 }
 
-/// The machine in words.
-fn machine(facts: &[Fact]) -> String {
-    let fact = |name: &str| {
-        facts.iter().find(|fact| fact.name == name).map_or("unknown", |fact| fact.value.as_str())
-    };
-    format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"))
-}
-
 /// How a run ended: what went wrong, in words; else what its parts came to.
 pub(crate) type Ended = Result<Exit, String>;
 
@@ -298,6 +290,12 @@ pub(crate) fn of_directory(dir: &Path) -> Result<&'static dyn RunKind, Failure> 
         .into_iter()
         .find(|kind| kind.owns_directory(dir))
         .ok_or_else(|| Failure::usage(bakeoff_results::directory::DirectoryError::NoResults(dir.to_owned())))
+}
+
+/// A directory, or those of the parts of a suite.
+pub(crate) fn runs_in(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let parts: Vec<PathBuf> = of_directory(dir)?.parts(dir)?.into_iter().map(|(_, own)| own).collect();
+    Ok(if parts.is_empty() { vec![dir.to_owned()] } else { parts })
 }
 
 /// All shipped plans with their kinds, in the order in which they are listed.

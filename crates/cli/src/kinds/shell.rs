@@ -191,12 +191,7 @@ pub(crate) fn verify(kind: &dyn RunKind, dir: &Path) -> Result<Exit, Failure> {
             Ok(worst.or_worse(verify(super::of_directory(own)?, own)?))
         });
     }
-    // Held while reading: a run may be writing. A copy that cannot be written needs no lock.
-    let _lock = match ResultsDir::reopen(dir, kind.layout()) {
-        Err(why @ DirectoryError::InUse(_)) => return Err(Failure::failed(why)),
-        other => other.ok(),
-    };
-    let mut checked = kind.verified(dir)?;
+    let mut checked = checked_directory(kind, dir)?;
     let printed = printed(dir, &mut checked)?;
     let verified = checked.verified;
     verified.notes.iter().for_each(|note| terminal::note(&format!("note: {note}")));
@@ -215,6 +210,16 @@ pub(crate) fn verify(kind: &dyn RunKind, dir: &Path) -> Result<Exit, Failure> {
     let (read, values) = (verified.read, verified.values);
     terminal::say(&format!("{shown}: as it was written: {read}, {values} values of {RESULTS}{printed}"));
     Ok(Exit::Verdicts)
+}
+
+/// A directory without parts, checked and held while it is read: a run may be writing. A copy that cannot be written needs
+/// no lock.
+pub(crate) fn checked_directory(kind: &dyn RunKind, dir: &Path) -> Result<Checked, Failure> {
+    let _lock = match ResultsDir::reopen(dir, kind.layout()) {
+        Err(why @ DirectoryError::InUse(_)) => return Err(Failure::failed(why)),
+        other => other.ok(),
+    };
+    kind.verified(dir)
 }
 
 /// What there is to check of a kind that works through a list: its files, then `results.json` against what its records

@@ -21,6 +21,9 @@ use std::ops::Range;
 /// Form of a share, for messages.
 const SHARES: &str = "such as \"60%\"; with \"0%\" every handshake is a full one";
 
+/// `cert` of a client whose certificate the run makes.
+const MADE: &str = "made";
+
 impl Context<'_> {
     pub(super) fn client(
         &self,
@@ -147,6 +150,7 @@ impl Context<'_> {
             .groups(names(&s.group))
             .post_quantum(s.post_quantum.unwrap_or(true))
             .identity(self.identity(section)?);
+        client.shows_made_certificate = s.cert.as_ref().is_some_and(|cert| cert.as_ref() == MADE);
         client.tls.check().or_else(|why| self.said(place(section, &why), &why))
     }
 
@@ -154,6 +158,10 @@ impl Context<'_> {
         let s = section.as_ref();
         match (&s.cert, &s.key) {
             (None, None) => Ok(None),
+            (Some(cert), None) if cert.as_ref() == MADE => Ok(None),
+            (Some(cert), Some(key)) if cert.as_ref() == MADE => {
+                self.wrong(key.span(), "the certificate that is made comes with its key", "take `key` out")
+            }
             (Some(cert), Some(key)) => Ok(Some(ClientIdentity {
                 certificate: self.base.join(cert.as_ref()),
                 key: self.base.join(key.as_ref()),

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// More arms than any round can hold.
 const MOST_CELLS: usize = 100;
 /// Names that already have a meaning in braces.
-const TAKEN: [&str; 8] = ["host", "port", "root", "cert", "key", "dir", "pid", "arm"];
+const TAKEN: [&str; 9] = ["host", "port", "root", "cert", "key", "client_ca", "dir", "pid", "arm"];
 
 impl Context<'_> {
     pub(super) fn expand(&self, file: &PlanFile) -> Checked<(Vec<Factor>, Vec<Cell>)> {

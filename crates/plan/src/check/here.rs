@@ -250,7 +250,8 @@ fn baseline_of(baseline: &BaselineEntry, factors: &[Factor], cells: &[Cell], cel
 fn filled_in(cell: &Cell) -> Substitutions {
     let tls = is_on(&cell.section.has.stand.tls);
     let mut values = cell.values.clone();
-    values.extend(FURTHER_PORTS.map(|name| (name.to_owned(), String::new())));
+    let further = FURTHER_PORTS.iter().copied().chain(tls.then_some("client_ca"));
+    values.extend(further.map(|name| (name.to_owned(), String::new())));
     Substitutions { values, tls: tls.then(Default::default), ..Substitutions::default() }
 }
 

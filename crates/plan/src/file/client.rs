@@ -18,7 +18,8 @@ pub struct TlsClientSection {
     pub group: Option<Spanned<Words>>,
     /// Whether post-quantum groups may be offered. Default true.
     pub post_quantum: Option<bool>,
-    /// PEM file of the client's own certificate chain, for servers that ask for one.
+    /// PEM file of the client's own certificate chain, for servers that ask for one; "made": one of the run's authority,
+    /// which servers find at `{client_ca}`.
     pub cert: Option<Spanned<String>>,
     /// PEM file of its private key.
     pub key: Option<Spanned<String>>,

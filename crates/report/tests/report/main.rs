@@ -9,6 +9,7 @@ mod data;
 mod fixture;
 mod guest;
 mod page;
+mod prices;
 mod schema;
 mod studies;
 mod terminal;

@@ -17,8 +17,7 @@ const RUNS: &str = "studies/runs";
 /// Keeps a run, or every part of a suite.
 pub(super) fn keep(dir: &Path) -> Result<Exit, Failure> {
     let kind = kinds::of_directory(dir)?;
-    let parts: Vec<PathBuf> = kind.parts(dir)?.into_iter().map(|(_, own)| own).collect();
-    let dirs = if parts.is_empty() { vec![dir.to_owned()] } else { parts };
+    let dirs = kinds::runs_in(dir)?;
     let found = dirs.iter().map(|dir| studied(dir)).collect::<Result<Vec<_>, _>>()?;
     let exit = kinds::verify(kind, dir)?;
     if exit != Exit::Verdicts {

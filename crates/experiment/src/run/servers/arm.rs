@@ -7,7 +7,7 @@ use crate::environment::{self, Placement};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{ClientIdentity, Engine, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, Population, RequestWork};
 use bakeoff_results::directory::LOGS;
 use bakeoff_results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
@@ -287,7 +287,10 @@ fn target(
         let name = client.name_in_tls().unwrap_or(&running.server_name).to_owned();
         let name = ServerName::try_from(name.clone())
             .map_err(|why| RunError::System(io::Error::other(format!("{name}: {why}"))))?;
-        Some((TlsOptions { trust, ..client.tls.clone() }.load()?, name))
+        let made = certificate.filter(|_| client.shows_made_certificate).map(Certificate::identity);
+        let identity = made.map(|(certificate, key)| ClientIdentity { certificate, key });
+        let identity = identity.or_else(|| client.tls.identity.clone());
+        Some((TlsOptions { trust, identity, ..client.tls.clone() }.load()?, name))
     } else {
         None
     };

@@ -49,7 +49,8 @@ pub(super) fn prepare(
     let catalogue = Some(write(scratch.path(), "catalogue", text.as_bytes())?);
     let names: BTreeSet<&str> = arms.iter().filter_map(|arm| arm.client.name_in_tls()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    let makes_tls = arms.iter().any(makes_tls);
+    let asks_peers = run.plan.written.iter().any(|file| file.text.contains("{client_ca}"));
+    let makes_tls = asks_peers || arms.iter().any(makes_tls);
     let mut kinds = BTreeMap::new();
     for arm in arms {
         let running = || spec(arm).map_or(Ok(None), |spec| key_kind(spec, &context(run, scratch, arm)));

@@ -172,6 +172,7 @@ fn what_is_wrong_is_said_as_the_flags_say_it_at_its_line() {
         (tls("resume = \"0.5\""), &["`0.5` is not a share"]),
         (tls("cert = \"c.pem\""), &["a certificate needs its key", "add `key`"]),
         (tls("key = \"k.pem\""), &["a key needs its certificate"]),
+        (tls("cert = \"made\", key = \"k.pem\""), &["comes with its key", "take `key` out"]),
         (tls("ciphers = \"x\""), &["there is no key `ciphers` here", "did you mean `cipher`?"]),
         (with("", "tls_client = { version = \"1.3\" }", ""), &["this arm does without", "add tls = true"]),
         (with("", "http2 = { streams = 0 }", ""), &["`streams` must be 1 or more"]),
