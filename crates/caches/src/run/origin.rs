@@ -18,6 +18,8 @@ pub(super) struct Origin {
     running: Running,
     /// The address that it listens on.
     pub(super) address: SocketAddr,
+    /// The number from which its names are drawn.
+    pub(super) names: u64,
     /// Settings of TLS to it: it has a certificate of its own, made for this run.
     pub(super) tls: Option<TlsSettings>,
 }
@@ -35,10 +37,11 @@ pub(super) struct StartContext<'a> {
 }
 
 impl Origin {
-    /// Starts one that serves the world of this plan.
-    pub(super) fn begin(plan: &CachePlan, place: &StartContext<'_>) -> Result<Self, CachesError> {
+    /// Starts one that serves the world of this plan, with names drawn from this number.
+    pub(super) fn begin(plan: &CachePlan, names: u64, place: &StartContext<'_>) -> Result<Self, CachesError> {
         let file = place.scratch.join("world.toml");
-        std::fs::write(&file, &plan.world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
+        std::fs::write(&file, plan.world_named(names))
+            .map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
         let executable = std::env::current_exe().map_err(CachesError::System)?;
         let argv = [
             &executable.display().to_string(),
@@ -64,7 +67,7 @@ impl Origin {
         context.port = place.port;
         let running = start(&spec, &context).map_err(CachesError::Origin)?;
         let address = running.address;
-        Ok(Self { running, address, tls })
+        Ok(Self { running, address, names, tls })
     }
 
     /// Reason for its end, if it has ended or does so now: an origin that breaks off an answer may be dying, and is not
@@ -80,7 +83,8 @@ impl Origin {
 impl Counted for Origin {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
         self.alive()?;
-        tally(self.address, self.tls.as_ref()).map_err(|why| self.ended_meanwhile().unwrap_or(why))
+        tally(self.address, self.tls.as_ref(), self.names)
+            .map_err(|why| self.ended_meanwhile().unwrap_or(why))
     }
 
     fn cpu_ns(&self) -> Option<u64> {
