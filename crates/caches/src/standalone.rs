@@ -190,7 +190,7 @@ impl Standalone<'_> {
     /// The origin, with TLS as its plan says. Any certificate will do: replies are judged byte by byte.
     fn elsewhere(&self) -> Result<Elsewhere, CachesError> {
         let tls = self.plan.tls.then(|| TlsOptions::new(Trust::Anyone).load()).transpose()?;
-        Ok(Elsewhere { address: self.origin, names: self.plan.names(), tls })
+        Ok(Elsewhere { address: self.origin, names: self.plan.names, tls })
     }
 
     /// Whether all servers are on this machine.
@@ -246,7 +246,6 @@ impl Standalone<'_> {
             last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed),
             world: fixed.world,
-            names: fixed.origin.names,
             worker: self.worker(),
             parts: fixed.member.as_ref().map(|member| &member.gate),
             keeps_stream: false,

@@ -21,8 +21,8 @@ pub use turns::{EntrantTurn, TurnOrder};
 
 use crate::not_scaled::{self, Grows};
 use crate::scale::{TimeScale, TooShort};
+use bakeoff_content::Distribution;
 use bakeoff_content::world::Model;
-use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 pub use bakeoff_plan::PlanError;
 use bakeoff_robots::phases::{Goal, Phase};
@@ -75,6 +75,8 @@ pub struct CachePlan {
     pub timeout: Nanos,
     /// Seed of everything random.
     pub seed: u64,
+    /// The number from which both ends draw their names: it follows from the seed.
+    pub(crate) names: u64,
     /// Port that the origin listens on; `None`: a free one.
     pub origin_port: Option<u16>,
     /// The rate by which a flag has replaced the plan's.
@@ -103,9 +105,6 @@ pub struct CachePlan {
     /// The origin's think time, of kinds that have none of their own.
     pub think: Option<Distribution>,
 }
-
-/// Separates the draw of names from others of a plan's seed: "names".
-const NAMES: u64 = 0x006e_616d_6573;
 
 /// Least time that replies are awaited after the last phase, and the same in multiples of the origin's mean think time.
 const LAST_REPLIES: Nanos = Nanos::from_secs(15);
@@ -141,16 +140,6 @@ impl CachePlan {
     /// Mean of the origin's think time.
     pub fn think_mean(&self) -> Nanos {
         self.think.as_ref().map_or(Nanos::ZERO, |think| Nanos::from_secs_f64(think.mean()))
-    }
-
-    /// The number from which both ends draw their names where neither starts the other.
-    pub fn names(&self) -> u64 {
-        SplitMix64::for_purpose(self.seed, NAMES).next_u64() >> 1
-    }
-
-    /// The world with names drawn from this number, which TOML limits to 63 bits.
-    pub fn world_named(&self, names: u64) -> String {
-        format!("names = {names}\n{}", self.world)
     }
 
     /// The plan's work in words.

@@ -48,8 +48,6 @@ pub(crate) struct Load<'a> {
     pub(crate) last_replies: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
-    /// The number from which names are drawn, as the origin does.
-    pub(crate) names: u64,
     /// The robots of the run that run here.
     pub(crate) worker: Worker,
     /// Gate at which they wait for others that make the same run.
@@ -176,7 +174,7 @@ impl Load<'_> {
         let (sender, records) = channel();
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
         let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender).with_beats(watch.beat());
-        let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone().named(self.names)));
+        let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let setting = self.setting(&gate);
         let (batcher, writer) = self.log_of(setting.start_unix).unzip();
         let population = Population::new(spec, model, setting);

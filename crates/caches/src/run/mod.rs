@@ -157,8 +157,7 @@ impl Bakeoff<'_> {
             port: self.plan.origin_port,
             interrupted: self.interrupted,
         };
-        let names = fresh_world(self.plan.seed) >> 1; // TOML has no larger numbers
-        let origin = Origin::begin(self.plan, names, &place)?;
+        let origin = Origin::begin(self.plan, &place)?;
         let mut bench = Bench {
             plan: self.plan,
             placement,

@@ -37,11 +37,10 @@ pub(super) struct StartContext<'a> {
 }
 
 impl Origin {
-    /// Starts one that serves the world of this plan, with names drawn from this number.
-    pub(super) fn begin(plan: &CachePlan, names: u64, place: &StartContext<'_>) -> Result<Self, CachesError> {
+    /// Starts one that serves the world of this plan.
+    pub(super) fn begin(plan: &CachePlan, place: &StartContext<'_>) -> Result<Self, CachesError> {
         let file = place.scratch.join("world.toml");
-        std::fs::write(&file, plan.world_named(names))
-            .map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
+        std::fs::write(&file, &plan.world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
         let executable = std::env::current_exe().map_err(CachesError::System)?;
         let argv = [
             &executable.display().to_string(),
@@ -67,7 +66,7 @@ impl Origin {
         context.port = place.port;
         let running = start(&spec, &context).map_err(CachesError::Origin)?;
         let address = running.address;
-        Ok(Self { running, address, names, tls })
+        Ok(Self { running, address, names: plan.names, tls })
     }
 
     /// Reason for its end, if it has ended or does so now: an origin that breaks off an answer may be dying, and is not

@@ -178,7 +178,6 @@ impl Bench<'_, '_> {
             last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
-            names: self.origin.names,
             worker: Worker::ONLY,
             parts: None,
             keeps_stream: work.keeps_stream,

@@ -130,8 +130,7 @@ fn world(path: &Path) -> Result<World, Failure> {
 
 /// As a bake-off's own origin would be told.
 fn world_of_plan(name: &str, plan: &CachePlan) -> Result<World, Failure> {
-    World::from_toml(&plan.world_named(plan.names()))
-        .map_err(|error| Failure::usage(format!("origin: {name}: {error}")))
+    World::from_toml(&plan.world).map_err(|error| Failure::usage(format!("origin: {name}: {error}")))
 }
 
 /// A certificate that goes when the origin goes.

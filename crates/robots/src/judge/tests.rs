@@ -340,7 +340,7 @@ fn other_values_of_fields_that_a_cache_must_leave_alone_are_seen() {
         other("Vary", "Vary: Origin").faults(&two_forms),
         [ReplyFault::VaryLost, ReplyFault::VaryAdded]
     );
-    assert_eq!(other("Vary", "Vary: *").faults(&two_forms), []);
+    assert_eq!(other("Vary", "Vary: *").faults(&two_forms), [ReplyFault::VaryAdded]);
     let packed = |tag: &str| other("ETag", &format!("ETag: {tag}")).with("Content-Encoding: gzip");
     assert_eq!(packed("\"000000000000000e-gzip\"").faults(&basic()), [], "who packs may say so");
     assert_eq!(packed("\"000000000000000e-gzip\"").faults(&two_forms), [ReplyFault::TagMadeStrong]);
