@@ -77,7 +77,7 @@ impl ObjectName {
 
     fn write(&self, before: &[String; 4], out: &mut Vec<u8>) {
         let numbers = [(self.world, 16), (self.server.into(), 4), (self.kind.into(), 2), (self.number, 16)];
-        for (before, (number, digits)) in before.into_iter().zip(numbers) {
+        for (before, (number, digits)) in before.iter().zip(numbers) {
             out.extend_from_slice(before.as_bytes());
             push_hex(number, digits, out);
         }
