@@ -6,7 +6,7 @@ use bakeoff_robots::judge::{
 };
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
-use bakeoff_wire::stamp::Upload;
+use bakeoff_wire::stamp::{Upload, Words};
 
 /// Time of the request, in seconds since 1970: the one that the dates in the seeds assume.
 const NOW: u64 = 784_111_777;
@@ -37,6 +37,7 @@ pub fn heads(data: &[u8]) {
         repeat: object & 0x80 != 0,
         accepts: [Accepts::Anything, Accepts::Gzip, Accepts::Identity][usize::from(object >> 5) % 3],
         upload: Upload::default(),
+        words: &Words::default(),
         id: b"w1",
         media_type: b"text/plain",
         object: None,

@@ -32,7 +32,7 @@ class Proxy(BaseHTTPRequestHandler):
 
     def fetch(self, port, path, stamp):
         way = self.ways.setdefault(port, http.client.HTTPConnection("127.0.0.1", port))
-        way.request("GET", path, headers={"X-Bakeoff": stamp} if stamp else {})
+        way.request("GET", path, headers=dict([stamp] if stamp else []))
         reply = way.getresponse()
         return reply.status, reply.getheaders(), reply.read()
 
@@ -49,8 +49,9 @@ class Proxy(BaseHTTPRequestHandler):
         fetched = self.fetch(port, path, stamp)
         may_be_kept = "public" in dict(fetched[1]).get("Cache-Control", "")
         if mode == "forge" and is_repeat and may_be_kept:
-            made = (("X-Bakeoff", re.sub("made=[0-9a-f]*", first.replace("ask", "made"), value)) for name, value in fetched[1] if name == "X-Bakeoff")
-            return fetched[0], [*(pair for pair in fetched[1] if pair[0] != "X-Bakeoff"), *made], fetched[2]
+            said = first[1].split("=")[1]
+            made = [(name, re.sub("=[0-9a-f]*", "=" + said, value, count=1)) for name, value in fetched[1] if name == first[0]]
+            return fetched[0], [*(pair for pair in fetched[1] if pair[0] != first[0]), *made], fetched[2]
         if mode == "prefetch":
             with lock:
                 other = next(iter(first_stamps))
@@ -64,7 +65,9 @@ class Proxy(BaseHTTPRequestHandler):
 
     def do_GET(self):
         where = urlsplit(self.path)
-        status, headers, body = self.reply(where.path, where.port, self.headers["X-Bakeoff"])
+        # Its name is drawn, its form is not.
+        stamp = next(pair for pair in self.headers.items() if re.fullmatch("[a-z]+=[0-9a-f]{16}", pair[1]))
+        status, headers, body = self.reply(where.path, where.port, stamp)
         self.send_response_only(status)
         for name, value in headers:
             if name not in ("Connection", "Transfer-Encoding", "Content-Length"):

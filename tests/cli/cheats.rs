@@ -13,17 +13,17 @@ const WORLD: &str = "[[content]]\nname = \"any\"\nsize = \"exp:2KB\"\ncachable =
 fn judged(mode: &str, exit: i32) -> (Value, Vec<String>) {
     // Leftovers of a run in its own yard are counted.
     let (yard, aside) = (Yard::new(), Yard::new());
-    yard.write(
-        "plan.toml",
+    let plan = |think: &str| {
         format!(
             "[bakeoff]\ntitle = \"Tiny\"\nproducts = [\"none\"]\nrate = \"120/s\"\nhit_ratio = \"55%\"\n\
              [robots]\nrecurrence = \"68.75%\"\npopularity = \"zipf-recency:1\"\n{WORLD}\
-             [origin]\nthink = \"const:500ms\"\n\
+             [origin]\nthink = \"{think}\"\n\
              [[phase]]\nname = \"meas\"\ngoal = {{ transactions = 600 }}\n"
-        ),
-    );
-    aside.write("second.toml", format!("{WORLD}[origin]\n"));
-    let second = Origin::start(&aside, &["--threads", "1", "--world", "second.toml"]);
+        )
+    };
+    yard.write("plan.toml", plan("const:500ms"));
+    aside.write("second.toml", plan("const:0s"));
+    let second = Origin::start(&aside, &["--threads", "1", "--plan", "second.toml"]);
     let script = aside.write("cheating_cache.py", include_str!("cheating_cache.py"));
     let mut proxy = Command::new(python());
     proxy.arg(script).args([mode, second.port()]).stdout(Stdio::piped());

@@ -130,7 +130,7 @@ fn run(spec: Spec, world: &World, to: (SocketAddr, SocketAddr, TargetForm)) -> (
 fn recorded(heard: &FinishedRequest<'_>) -> OfRobots {
     let (flight, entry, reply) = (heard.flight, heard.entry, heard.reply);
     let mut id = Vec::new();
-    flight.name.write_id(&mut id);
+    flight.name.write_id(heard.population.model(), &mut id);
     OfRobots {
         stamp: flight.stamp,
         object: String::from_utf8(id).unwrap(),

@@ -190,7 +190,7 @@ impl Standalone<'_> {
     /// The origin, with TLS as its plan says. Any certificate will do: replies are judged byte by byte.
     fn elsewhere(&self) -> Result<Elsewhere, CachesError> {
         let tls = self.plan.tls.then(|| TlsOptions::new(Trust::Anyone).load()).transpose()?;
-        Ok(Elsewhere { address: self.origin, tls })
+        Ok(Elsewhere { address: self.origin, names: self.plan.names, tls })
     }
 
     /// Whether all servers are on this machine.

@@ -100,7 +100,7 @@ fn answer(population: &mut Population, ticket: u32, at: Nanos) {
     let object = population.object(&flight.name).unwrap();
     let filled = flight.kind == RequestKind::Basic && object.cachable && !flight.repeat;
     let whole = matches!(flight.kind, RequestKind::Basic | RequestKind::Reload);
-    let fill_bytes = if filled { object.body.len() } else { 0 };
+    let fill_bytes = if filled { object.size } else { 0 };
     population.finish(ticket, at, FlightEnd { failed: false, whole, fill_bytes });
 }
 

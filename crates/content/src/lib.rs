@@ -65,6 +65,12 @@ impl Body {
         Self { id, len, filler_percent: if percent > 100 { 100 } else { percent } }
     }
 
+    /// As many bytes of another object.
+    #[must_use]
+    pub const fn of(self, id: ObjectId) -> Self {
+        Self { id, ..self }
+    }
+
     /// Builds the pool that this body is a window into now, so that no first request pays for it.
     pub fn prepare(&self) {
         let _ = pool(self.filler_percent);

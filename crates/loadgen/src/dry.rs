@@ -7,6 +7,7 @@ use crate::connection::{Arrival, Connection, Done, Manner, Outcome, Renderer};
 use crate::exchange::{Exchange, RequestText};
 use crate::flow::Turn;
 use crate::job::{BodyCheck, Target};
+use crate::listener::Deaf;
 use bakeoff_meter::Recorder;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_workload::{Source, Statuses};
@@ -72,7 +73,7 @@ impl<'t, S: Source> DryRun<'t, S> {
         let Some(connection) = &mut self.connection else { return };
         self.out.clear();
         let arrival = Arrival::new(&self.manner.clock, None);
-        connection.receive::<false>(bytes, &arrival, &self.manner, &mut self.out, &mut self.done);
+        connection.receive(bytes, &arrival, &self.manner, &mut Deaf(()), &mut self.out, &mut self.done);
         for Done { exchange, outcome } in self.done.drain(..) {
             if let Outcome::Complete(at) = outcome {
                 // The judgement is recorded, too.

@@ -4,6 +4,7 @@
 //! ask for embedded objects, try again, count by its own classes. Judges nothing. For a source that does not listen
 //! nothing is kept and nothing is told: the loop is compiled for either.
 
+use bakeoff_content::ObjectId;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
@@ -18,6 +19,13 @@ pub trait RequestListener {
     /// it; a request made in answer to a failure has to be due later than the failure, as it would go round
     /// for ever otherwise.
     fn ended(&mut self, ended: &RequestEnd<'_>);
+
+    /// The head of a reply has come, before its body: the id of the bytes that must follow, if the head says more of that
+    /// than the request did. Heads of HTTP/2 are not kept, and nothing is asked about them.
+    fn headed(&mut self, ticket: u32, head: &[u8]) -> Option<ObjectId> {
+        let _ = (ticket, head);
+        None
+    }
 
     /// A request that has waited for a connection of its robot's own is sent only now: its header lines
     /// ([`Ask::headers`]) if they are to be written anew, as they speak of the time at which it is sent.

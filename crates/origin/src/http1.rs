@@ -289,7 +289,7 @@ impl Http1 {
             }
             Ok(Some(request)) => {
                 self.reply(&request, workspace);
-                request.head_bytes
+                request.text.len()
             }
             Err(error) => {
                 self.refuse(error, workspace);

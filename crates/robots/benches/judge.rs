@@ -52,7 +52,7 @@ fn one(robots: &mut Robots) {
     let name = robots.population().flight(ticket).expect("it is in flight").name;
     let object = robots.population().object(&name).expect("the world has it");
     let (version, mut id) = (object.at(BEGIN), Vec::new());
-    name.write_id(&mut id);
+    name.write_id(robots.population().model(), &mut id);
     let (expires, modified) = (version.expires.unwrap_or(0), version.last_modified.unwrap_or(0));
     let head = format!(
         "HTTP/1.1 200 OK\r\nDate: {}\r\nLast-Modified: {}\r\nExpires: {}\r\nCache-Control: public, max-age={}\r\n\
@@ -65,10 +65,11 @@ fn one(robots: &mut Robots) {
         version.etag,
         String::from_utf8_lossy(&id),
         version.number,
-        object.body.len()
+        object.size
     );
     let (head, done) = (head.as_bytes(), due + Nanos::from_millis(1));
-    let reply = Reply { status: 200, head, head_bytes: head.len() as u64, body_bytes: object.body.len() };
+    let reply = Reply { status: 200, head, head_bytes: head.len() as u64, body_bytes: object.size };
+    robots.headed(ticket, head);
     robots.ended(&RequestEnd {
         robot: 0,
         ticket,

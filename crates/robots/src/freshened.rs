@@ -44,8 +44,9 @@ mod tests {
     use super::*;
     use crate::judge::{Accepts, FaultSet, InGzip, Known, RequestKind, RequestOutcome, Truth};
     use bakeoff_units::Nanos;
+    use bakeoff_wire::stamp::{Upload, Words};
 
-    fn asked(at: u64, freshness: Freshness) -> JudgedRequest<'static> {
+    fn asked(words: &Words, at: u64, freshness: Freshness) -> JudgedRequest<'_> {
         let known = Known { freshness, ..Known::default() };
         let truth =
             Truth { cachable: true, at_sent: known, between: known, at_done: known, ..Truth::default() };
@@ -54,7 +55,8 @@ mod tests {
             kind: RequestKind::Basic,
             repeat: true,
             accepts: Accepts::Anything,
-            upload: bakeoff_wire::stamp::Upload::default(),
+            upload: Upload::default(),
+            words,
             id: b"w1",
             media_type: b"",
             object: None,
@@ -80,8 +82,8 @@ mod tests {
             is_due: false,
             faults: FaultSet::NONE,
         };
-        let mut freshened = Freshened::default();
-        let mut tell = |at, freshness, hit| freshened.is_vain(7, &asked(at, freshness), &judged(hit));
+        let (mut freshened, words) = (Freshened::default(), Words::default());
+        let mut tell = |at, freshness, hit| freshened.is_vain(7, &asked(&words, at, freshness), &judged(hit));
         let until = Freshness::Until(200);
         assert!(!tell(100, until, Hit::Miss), "a fetch");
         assert!(tell(110, until, Hit::Revalidated) && !tell(198, until, Hit::Revalidated), "clocks differ");

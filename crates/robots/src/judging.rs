@@ -5,13 +5,15 @@
 
 use crate::freshened::Freshened;
 use crate::judge::{
-    FaultSet, FetchTime, Fields, Hit, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, Truth, judge,
+    FaultSet, FetchTime, Hit, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, Truth, judge,
+    stamp_of,
 };
 use crate::population::Flight;
 use crate::refreshes::Refreshes;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, Object};
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::{ReplyStamp, Words};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -26,6 +28,7 @@ pub struct Judging {
     freshened: Freshened,
     /// The id of the object that was judged last.
     id: Vec<u8>,
+    words: Words,
 }
 
 /// The moments of a request that has ended, since the start of the run.
@@ -38,9 +41,9 @@ pub struct Sending {
 }
 
 impl Judging {
-    /// Of a run that begins then, since 1970.
-    pub fn new(begun_unix: Nanos) -> Self {
-        Self { begun_unix, ..Self::default() }
+    /// Of a run that begins then, since 1970, and has these words in its stamps.
+    pub fn new(begun_unix: Nanos, words: Words) -> Self {
+        Self { begun_unix, words, ..Self::default() }
     }
 
     /// The same before an origin that thinks: what a stored reply's age has in it of its fetch follows from that.
@@ -61,7 +64,7 @@ impl Judging {
         has_sent: impl Fn(u64) -> bool,
     ) -> ReplyJudgement {
         self.id.clear();
-        object.name.write_id(&mut self.id);
+        object.name.write_id(model, &mut self.id);
         let (sent_unix, done_unix) = (self.begun_unix + flight.written, self.begun_unix + times.done);
         let kind = model.kinds().get(object.kind);
         let fetch = FetchTime { model, think: self.think.as_ref(), kind: flight.name.kind, path: self.path };
@@ -71,6 +74,7 @@ impl Judging {
             repeat: flight.repeat,
             accepts: flight.accepts,
             upload: flight.upload(),
+            words: &self.words,
             id: &self.id,
             media_type: kind.map_or(b"", |kind| kind.media_type.as_bytes()),
             begun_unix: self.begun_unix,
@@ -81,7 +85,9 @@ impl Judging {
             fetch: Some(fetch),
         };
         let mut judged = judge(&asked, came);
-        if judged.faults.has(ReplyFault::FalseHit) && was_overtaken(flight.stamp, came.head, has_sent) {
+        if judged.faults.has(ReplyFault::FalseHit)
+            && was_overtaken(stamp_of(came.head, flight.stamp, &self.words), has_sent)
+        {
             let not_false: FaultSet = [ReplyFault::FalseHit].into_iter().collect();
             judged.faults = judged.faults.without(not_false);
         }
@@ -115,7 +121,6 @@ impl Judging {
 /// Whether the first request for an object was answered with a reply that a later one had fetched: two requests under
 /// way at once may change places, and caches join them. A reply validated for the first request may be either, and is
 /// not held against the cache. Cold.
-fn was_overtaken(stamp: u64, head: &[u8], has_sent: impl Fn(u64) -> bool) -> bool {
-    let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
-    told.is_some_and(|told| has_sent(told.stamp()))
+fn was_overtaken(stamp: Option<ReplyStamp<'_>>, has_sent: impl Fn(u64) -> bool) -> bool {
+    stamp.is_some_and(|stamp| has_sent(stamp.told.stamp()))
 }

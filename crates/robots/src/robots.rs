@@ -7,7 +7,7 @@ use crate::judge::{ReceivedReply, ReplyJudgement, RequestKind, RequestOutcome, s
 use crate::judging::{Judging, Sending};
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::population::{Flight, FlightEnd, Population};
-use bakeoff_content::Distribution;
+use bakeoff_content::{Distribution, ObjectId};
 use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener, Reuse, Target};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
@@ -59,7 +59,7 @@ impl Robots {
         Self {
             phase: population.schedule().phase(),
             common_bytes: common_bytes(target),
-            judging: Judging::new(population.unix(Nanos::ZERO)),
+            judging: Judging::new(population.unix(Nanos::ZERO), population.stamp_words().clone()),
             population,
             ledger,
             now: Nanos::ZERO,
@@ -173,7 +173,7 @@ impl RequestListener for Robots {
             self.ledger.failed_late(&self.population.schedule().phases()[flight.phase].name);
         }
         if let Some(on_ended) = &mut self.on_ended {
-            let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
+            let (phase, robot, object_bytes) = (self.phase, ended.robot, object.size);
             on_ended(&FinishedRequest {
                 flight: &flight,
                 entry: &entry,
@@ -190,6 +190,10 @@ impl RequestListener for Robots {
             self.ledger.page_ended(page.failed, page.objects, ended.done.since(page.begun));
         }
         self.follow_phases();
+    }
+
+    fn headed(&mut self, ticket: u32, head: &[u8]) -> Option<ObjectId> {
+        self.population.came(ticket, head)
     }
 
     fn sending(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {

@@ -3,7 +3,7 @@
 //! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns the grammar of the values.
 //! Does not know what an object is (its id is bytes here), nor what follows from a stamp.
 //!
-//! A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The origin repeats
+//! In a run whose names are drawn the field and each word below are others ([`Words`]). A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The origin repeats
 //! it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the reply that it stored (RFC
 //! 9111 section 3.2). So the client sees for which request the reply was made.
 //!
@@ -12,23 +12,60 @@
 //! stored reply keeps the number that it was made with.
 
 use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
+use crate::http1::fields;
 
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
 
-/// Name of a field that concerns one connection alone: `Connection` lists it, and an intermediary removes both (RFC 9110
-/// section 7.6.1).
-pub const HOP: &str = "X-Bakeoff-Hop";
-
-/// Suffix of the stamp of a POST, before its [`Upload`].
-const POSTED: &[u8] = b"post=";
-
 const SERIAL: &[u8] = b"serial=";
 
-/// Writes the value of a request's field.
-pub fn write_ask(ask: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"ask=");
-    push_hex16(ask, out);
+/// The words of stamps; the default is that of runs whose names are not drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Name of the field.
+    pub field: String,
+    /// Name of a field that concerns one connection alone: `Connection` lists it, and an intermediary removes both (RFC
+    /// 9110 section 7.6.1).
+    pub hop: String,
+    ask: String,
+    made: String,
+    valid: String,
+    object: String,
+    version: String,
+    posted: String,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        let [field, hop] = [NAME, "X-Bakeoff-Hop"].map(str::to_owned);
+        let values = ["ask=", "made=", "valid=", "object=", "version=", "post="];
+        let [ask, made, valid, object, version, posted] = values.map(str::to_owned);
+        Self { field, hop, ask, made, valid, object, version, posted }
+    }
+}
+
+impl Words {
+    /// Words that are drawn, each as long as its default, so that messages are too; `draw` makes one of so many letters.
+    pub fn drawn(mut draw: impl FnMut(usize) -> String) -> Self {
+        let Self { field, hop, ask, made, valid, object, version, posted } = Self::default();
+        let [field, hop] = [field, hop].map(|name| draw(name.len()));
+        let values = [ask, made, valid, object, version, posted].map(|word| draw(word.len() - 1) + "=");
+        let [ask, made, valid, object, version, posted] = values;
+        Self { field, hop, ask, made, valid, object, version, posted }
+    }
+
+    /// Writes the value of a request's field.
+    pub fn write_ask(&self, ask: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.ask.as_bytes());
+        push_hex16(ask, out);
+    }
+
+    /// The stamp in the value of a request's field; `None` when it is malformed, or 0, which no request has. Text behind
+    /// a semicolon is passed over.
+    pub fn parse_ask(&self, value: &[u8]) -> Option<u64> {
+        let (first, _) = item(value);
+        parse_hex16(first.strip_prefix(self.ask.as_bytes())?).filter(|&ask| ask != 0)
+    }
 }
 
 /// Writes the value of a numbered reply's field.
@@ -39,20 +76,9 @@ pub fn write_serial(serial: u64, out: &mut Vec<u8>) {
 
 /// The number of a reply whose head this is, status line and fields; `None` where it has none.
 pub fn serial_of(head: &[u8]) -> Option<u64> {
-    let mut lines = head.split(|&byte| byte == b'\n').skip(1);
-    let value = lines.find_map(|line| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        name.eq_ignore_ascii_case(NAME.as_bytes()).then(|| value.strip_prefix(b":"))?
-    })?;
+    let (_, value) = fields(head).find(|(name, _)| name.eq_ignore_ascii_case(NAME.as_bytes()))?;
     let (first, _) = item(value);
     parse_hex16(first.strip_prefix(SERIAL)?)
-}
-
-/// The stamp in the value of a request's field; `None` when it is malformed, or 0, which no request has. Text behind a
-/// semicolon is passed over.
-pub fn parse_ask(value: &[u8]) -> Option<u64> {
-    let (first, _) = item(value);
-    parse_hex16(first.strip_prefix(b"ask=")?).filter(|&ask| ask != 0)
 }
 
 /// The origin's action for the request of a stamp, which is 0 for requests without one.
@@ -113,20 +139,23 @@ pub struct ReplyStamp<'a> {
 
 impl<'a> ReplyStamp<'a> {
     /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`, behind it `; post=<length>.<CRC>` for a POST.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, words: &Words, out: &mut Vec<u8>) {
         let (word, stamp) = match self.told {
-            OriginAction::Made(stamp) => (&b"made="[..], stamp),
-            OriginAction::Valid(stamp) => (&b"valid="[..], stamp),
+            OriginAction::Made(stamp) => (&words.made, stamp),
+            OriginAction::Valid(stamp) => (&words.valid, stamp),
         };
-        out.extend_from_slice(word);
+        let next = |word: &String, out: &mut Vec<u8>| {
+            out.extend_from_slice(b"; ");
+            out.extend_from_slice(word.as_bytes());
+        };
+        out.extend_from_slice(word.as_bytes());
         push_hex16(stamp, out);
-        out.extend_from_slice(b"; object=");
+        next(&words.object, out);
         out.extend_from_slice(self.object);
-        out.extend_from_slice(b"; version=");
+        next(&words.version, out);
         push_decimal(self.version, out);
         if let Some(posted) = self.posted {
-            out.extend_from_slice(b"; ");
-            out.extend_from_slice(POSTED);
+            next(&words.posted, out);
             push_decimal(posted.bytes, out);
             out.push(b'.');
             push_hex16(u64::from(posted.crc), out);
@@ -135,24 +164,24 @@ impl<'a> ReplyStamp<'a> {
 
     /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and text behind the version are
     /// passed over.
-    pub fn parse(value: &'a [u8]) -> Option<Self> {
+    pub fn parse(words: &Words, value: &'a [u8]) -> Option<Self> {
         let (first, rest) = item(value);
         let (second, rest) = item(rest);
         let (third, rest) = item(rest);
         let (fourth, _) = item(rest);
-        let told = match first.strip_prefix(b"made=") {
+        let told = match first.strip_prefix(words.made.as_bytes()) {
             Some(stamp) => OriginAction::Made(parse_hex16(stamp)?),
-            None => OriginAction::Valid(parse_hex16(first.strip_prefix(b"valid=")?)?),
+            None => OriginAction::Valid(parse_hex16(first.strip_prefix(words.valid.as_bytes())?)?),
         };
-        let object = second.strip_prefix(b"object=")?;
+        let object = second.strip_prefix(words.object.as_bytes())?;
         if object.is_empty() || object.iter().any(u8::is_ascii_whitespace) {
             return None;
         }
         Some(Self {
             told,
             object,
-            version: decimal(third.strip_prefix(b"version=")?)?,
-            posted: fourth.strip_prefix(POSTED).and_then(Upload::parse),
+            version: decimal(third.strip_prefix(words.version.as_bytes())?)?,
+            posted: fourth.strip_prefix(words.posted.as_bytes()).and_then(Upload::parse),
         })
     }
 }
@@ -172,7 +201,7 @@ mod tests {
 
     fn written(stamp: &ReplyStamp<'_>) -> String {
         let mut out = Vec::new();
-        stamp.write(&mut out);
+        stamp.write(&Words::default(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -180,11 +209,36 @@ mod tests {
     fn a_request_is_stamped_and_read_again() {
         for ask in [1, 0xabc, 1 << 63, u64::MAX] {
             let mut out = Vec::new();
-            write_ask(ask, &mut out);
+            Words::default().write_ask(ask, &mut out);
             assert_eq!(out, format!("ask={ask:016x}").into_bytes());
-            assert_eq!(parse_ask(&out), Some(ask));
+            assert_eq!(Words::default().parse_ask(&out), Some(ask));
         }
-        assert_eq!(parse_ask(b" ask=00000000000000AB ; more=1 "), Some(0xab));
+        assert_eq!(Words::default().parse_ask(b" ask=00000000000000AB ; more=1 "), Some(0xab));
+    }
+
+    #[test]
+    fn drawn_words_are_as_long_as_the_known_ones_and_share_none() {
+        let draw = |letter: char| Words::drawn(move |letters| letter.to_string().repeat(letters));
+        let (words, others) = (draw('q'), draw('z'));
+        let stamp = ReplyStamp {
+            told: OriginAction::Valid(7),
+            object: OBJECT,
+            version: 3,
+            posted: Some(Upload::default()),
+        };
+        let write = |words: &Words| {
+            let (mut request, mut reply) = (Vec::new(), Vec::new());
+            words.write_ask(7, &mut request);
+            stamp.write(words, &mut reply);
+            (request, reply)
+        };
+        let ((request, reply), plain) = (write(&words), write(&Words::default()));
+        assert_eq!((request.len(), reply.len()), (plain.0.len(), plain.1.len()));
+        assert_eq!((words.field.len(), words.hop.len()), (NAME.len(), "X-Bakeoff-Hop".len()));
+        assert_eq!((words.parse_ask(&request), ReplyStamp::parse(&words, &reply)), (Some(7), Some(stamp)));
+        for other in [others, Words::default()] {
+            assert_eq!((other.parse_ask(&request), ReplyStamp::parse(&other, &reply)), (None, None));
+        }
     }
 
     #[test]
@@ -221,7 +275,7 @@ mod tests {
             "made=0000000000000001",
             "ask=000000000000+001",
         ] {
-            assert_eq!(parse_ask(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(Words::default().parse_ask(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
@@ -237,11 +291,11 @@ mod tests {
             posted: Some(Upload { bytes: 12, crc: 0xfe }),
         };
         for stamp in [made, valid, ReplyStamp { told: OriginAction::Made(0), version: 0, ..made }] {
-            assert_eq!(ReplyStamp::parse(written(&stamp).as_bytes()), Some(stamp));
+            assert_eq!(ReplyStamp::parse(&Words::default(), written(&stamp).as_bytes()), Some(stamp));
         }
         let spaced = b"  valid=000000000000000a;object=x ;\tversion=7; later=more ";
         let expected = ReplyStamp { told: OriginAction::Valid(10), object: b"x", version: 7, posted: None };
-        assert_eq!(ReplyStamp::parse(spaced), Some(expected));
+        assert_eq!(ReplyStamp::parse(&Words::default(), spaced), Some(expected));
     }
 
     #[test]
@@ -274,7 +328,7 @@ mod tests {
             "ask=00000000000000fe; object=a; version=1",
             "object=a; made=00000000000000fe; version=1",
         ] {
-            assert_eq!(ReplyStamp::parse(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(ReplyStamp::parse(&Words::default(), wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -103,6 +103,20 @@ impl Sent {
     }
 }
 
+/// Writes a further line of the answer: the number from which the origin's names are drawn.
+pub fn write_names(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(NAMES);
+    push_decimal(number, out);
+    out.push(b'\n');
+}
+
+/// Whether an answer says that the origin's names are drawn from this number.
+pub fn has_names(answer: &[u8], number: u64) -> bool {
+    let mut lines = answer.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(NAMES));
+    lines.any(|said| decimal(said.trim_ascii()) == Some(number))
+}
+
+const NAMES: &[u8] = b"names ";
 const REQUESTS: &str = "requests";
 const REPLIES: &str = "replies";
 const VALIDATIONS: &str = "not_modified";
@@ -146,6 +160,10 @@ mod tests {
             assert_eq!(String::from_utf8(out.clone()).unwrap(), text);
             assert_eq!(Sent::parse(&out), Some(sent));
         }
+        assert!(!has_names(TEXT.as_bytes(), 7));
+        let mut named = TEXT.as_bytes().to_vec();
+        write_names(7, &mut named);
+        assert!(has_names(&named, 7) && !has_names(&named, 70) && Sent::parse(&named) == Some(SENT));
         let other = format!("replies_late 9\r\n{}later 7\n", TEXT.replace('\n', "\r\n"));
         assert_eq!(Sent::parse(other.as_bytes()), Some(SENT));
     }

@@ -96,8 +96,13 @@ impl Expect {
     }
 
     /// The requested object, if the request is for one.
-    pub const fn object(&self) -> Option<Body> {
-        match *self {
+    pub fn object(mut self) -> Option<Body> {
+        self.object_mut().copied()
+    }
+
+    /// The same, to be replaced.
+    pub const fn object_mut(&mut self) -> Option<&mut Body> {
+        match self {
             Self::Body(body)
             | Self::BodyOrRedirect(body)
             | Self::FirstBytes { body, .. }

@@ -8,8 +8,8 @@ use super::secure::take_tls;
 use super::turns::MOST_PASSES;
 use super::{CachePlan, Entrant, Fill, Growth, PlanChanges, PlanError, RateSchedule, TurnOrder};
 use crate::scale::TimeScale;
-use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, ModelError, TypedKind};
+use bakeoff_content::{Distribution, SplitMix64};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
@@ -17,6 +17,8 @@ use bakeoff_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 
+/// Separates the draw of names from others of a plan's seed: "names".
+const NAMES: u64 = 0x006e_616d_6573;
 /// Shortest warm-up, unless a shorter one is published.
 const WARM: Nanos = Nanos::from_secs(10);
 /// Shortest time limit of a phase that waits for a store or a working set, unless a shorter one is published.
@@ -39,6 +41,7 @@ struct PlanFile {
 /// The sections that the origin reads.
 #[derive(Serialize)]
 struct WorldFile<'a> {
+    names: u64,
     origin: &'a toml::Table,
     content: &'a [TypedKind],
 }
@@ -62,7 +65,9 @@ pub(super) fn check(
     let memory_bytes = reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get();
     let disk_bytes = disk(&reader, section)?;
     let phases = scaled(&file.phase, scale, memory_bytes + disk_bytes.unwrap_or(0));
-    let (model, quick) = contents(&reader, &file.content)?;
+    let seed = section.seed.unwrap_or(1);
+    let names = SplitMix64::for_purpose(seed, NAMES).next_u64() >> 1; // TOML has no larger numbers
+    let [model, quick] = contents(&reader, &file.content)?.map(|model| model.named(names));
     let length = Length { published: &file.phase, scaled: &phases, scale, model: &model };
     length.demand(schedule.known_lowest()).map_err(|why| reader.whole(why))?;
     let growth = growth(&reader, &file, &schedule, scale)?;
@@ -71,7 +76,7 @@ pub(super) fn check(
     gzip(&reader, &robots, &model)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section, &robots)).transpose()?;
     let (tls, origin_section) = take_tls(&reader, &file.origin)?;
-    let world = WorldFile { origin: &origin_section, content: &model.typed() };
+    let world = WorldFile { names, origin: &origin_section, content: &model.typed() };
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
     let entrants = entrants(&reader, section, changes)?;
     let several = entrants.len() > 1;
@@ -94,7 +99,8 @@ pub(super) fn check(
         ports: ports(&reader, section, changes)?,
         from: from(&reader, section, changes)?,
         timeout: reader.or("timeout", section.timeout.as_ref(), Nanos::from_secs(60))?,
-        seed: section.seed.unwrap_or(1),
+        seed,
+        names,
         origin_port: changes.origin_port,
         rate_changed: changes.rate,
         study: study(&reader, section)?,
@@ -251,7 +257,7 @@ fn scaled(phases: &[PhaseFile], scale: TimeScale, store_bytes: u64) -> Vec<Phase
 }
 
 /// The content for measuring, and the same kinds, but cachable and without think time. The origin knows both.
-fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model), PlanError> {
+fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<[Model; 2], PlanError> {
     let of_content = |why: ModelError| reader.whole(why);
     let model = Model::new(content).map_err(of_content)?;
     let measured = model.kinds().len();
@@ -273,7 +279,7 @@ fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model)
         quick[at].share = 0.0;
     }
     let [both, quick] = [both, quick].map(|kinds| Model::with(kinds).map_err(of_content));
-    Ok((both?, quick?))
+    Ok([both?, quick?])
 }
 
 /// The fill's robots use connections as the measured ones do, so that a miss costs them the same.

@@ -75,6 +75,8 @@ pub struct CachePlan {
     pub timeout: Nanos,
     /// Seed of everything random.
     pub seed: u64,
+    /// The number from which both ends draw their names: it follows from the seed.
+    pub(crate) names: u64,
     /// Port that the origin listens on; `None`: a free one.
     pub origin_port: Option<u16>,
     /// The rate by which a flag has replaced the plan's.

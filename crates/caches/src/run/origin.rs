@@ -18,6 +18,8 @@ pub(super) struct Origin {
     running: Running,
     /// The address that it listens on.
     pub(super) address: SocketAddr,
+    /// The number from which its names are drawn.
+    pub(super) names: u64,
     /// Settings of TLS to it: it has a certificate of its own, made for this run.
     pub(super) tls: Option<TlsSettings>,
 }
@@ -64,7 +66,7 @@ impl Origin {
         context.port = place.port;
         let running = start(&spec, &context).map_err(CachesError::Origin)?;
         let address = running.address;
-        Ok(Self { running, address, tls })
+        Ok(Self { running, address, names: plan.names, tls })
     }
 
     /// Reason for its end, if it has ended or does so now: an origin that breaks off an answer may be dying, and is not
@@ -80,7 +82,8 @@ impl Origin {
 impl Counted for Origin {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
         self.alive()?;
-        tally(self.address, self.tls.as_ref()).map_err(|why| self.ended_meanwhile().unwrap_or(why))
+        tally(self.address, self.tls.as_ref(), self.names)
+            .map_err(|why| self.ended_meanwhile().unwrap_or(why))
     }
 
     fn cpu_ns(&self) -> Option<u64> {

@@ -123,7 +123,7 @@ impl Member {
     }
 
     fn tell(&self, step: PartStep) -> Result<PartReply, PartsError> {
-        let Elsewhere { address, tls } = &self.origin;
+        let Elsewhere { address, tls, .. } = &self.origin;
         let address = *address;
         let failed = |why| PartsError::Origin { address, why };
         let mut target = Vec::new();

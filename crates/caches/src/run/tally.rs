@@ -7,7 +7,7 @@ use bakeoff_loadgen::TlsSettings;
 use bakeoff_wire::http1::parse_http_date;
 use bakeoff_wire::stamp;
 pub(crate) use bakeoff_wire::tally::Sent as Tally;
-use bakeoff_wire::tally::{OF_ROBOTS, PATH};
+use bakeoff_wire::tally::{OF_ROBOTS, PATH, has_names};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,16 +19,24 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest answer.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
-/// The origin's counts so far, and the seconds by which its clock is ahead, by its Date.
+/// The counts so far of an origin with names drawn from this number, and the seconds by which its clock is ahead, by its
+/// Date.
 pub(crate) fn tally(
     address: SocketAddr,
     tls: Option<&TlsSettings>,
+    names: u64,
 ) -> Result<(Tally, Option<i64>), CachesError> {
     let failed = |why| CachesError::Tally { address, why };
     let reply = ask(address, tls, "GET", PATH).map_err(failed)?;
     let (head, body) = taken_apart(&reply);
     if status(head) != Some(200) {
         return Err(failed(io::Error::other("it has no world; start it with `bakeoff origin --plan PLAN`")));
+    }
+    if !has_names(body.as_bytes(), names) {
+        return Err(failed(io::Error::other(
+            "it has the names of another run; give both ends the same plan with the same `seed`, and the same version \
+             of bakeoff",
+        )));
     }
     let tally = Tally::parse(body.as_bytes()).ok_or_else(|| {
         failed(io::Error::new(
@@ -56,13 +64,15 @@ pub(crate) trait Counted {
 pub(crate) struct Elsewhere {
     /// Its address.
     pub(crate) address: SocketAddr,
+    /// The number from which its names are drawn.
+    pub(crate) names: u64,
     /// Settings of TLS to it; `None`: without.
     pub(crate) tls: Option<TlsSettings>,
 }
 
 impl Counted for Elsewhere {
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
-        tally(self.address, self.tls.as_ref())
+        tally(self.address, self.tls.as_ref(), self.names)
     }
 
     fn cpu_ns(&self) -> Option<u64> {

@@ -69,7 +69,7 @@ pub static COLUMNS: [Column; 29] = [
     ),
     column("kind", "", "the kind of request", Cells::Words(|_, row| kind(row))),
     column("method", "", "its method", Cells::Words(|_, row| Some(row.method.as_str()))),
-    column("stamp", "", "X-Bakeoff: ask= of the request", Cells::Bits(|row| row.stamp)),
+    column("stamp", "", "the request's stamp", Cells::Bits(|row| row.stamp)),
     column("object_world", "", "the object: its world", Cells::Bits(|row| row.object.world)),
     column("object_server", "", "its server", Cells::Counts(|_, row| Some(row.object.server.into()))),
     column(

@@ -6,7 +6,7 @@ use bakeoff_caches::directory::StoredBakeoff;
 use bakeoff_caches::records::{
     BakeoffSetup, End, EntrantRecord, OriginHeard, PhaseLine, PhaseUsage, RunPurpose, RunRecord,
 };
-use bakeoff_content::world::ObjectName;
+use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_meter::ErrorClass;
 use bakeoff_origin::World;
 use bakeoff_robots::judge::{Accepts, ReceivedReply, status_of};
@@ -15,6 +15,7 @@ use bakeoff_robots::ledger::{Ledger, LedgerEntry, RecordScope, Sums};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::population::Flight;
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Words;
 use std::collections::HashSet;
 use std::sync::mpsc;
 
@@ -32,13 +33,14 @@ pub(crate) fn replay(recording: &Recording) -> Replay {
     let of_world: toml::Table = of_world.map(|(name, value)| (name.clone(), value.clone())).collect();
     let world = World::from_toml(&toml::to_string(&of_world).unwrap()).unwrap();
     let sent: HashSet<u64> = recording.robots.iter().map(|exchange| exchange.stamp).collect();
-    let mut judging = Judging::new(Nanos::new(recording.about.began_unix_ns)).thinking(world.think.clone());
+    let mut judging = Judging::new(Nanos::new(recording.about.began_unix_ns), Words::default())
+        .thinking(world.think.clone());
     let (send, records) = mpsc::channel();
     let mut ledger = Ledger::new(0, Nanos::from_secs(3600), Nanos::ZERO, send);
     ledger.begin_phase("meas", Nanos::ZERO);
     let (mut accused, mut last) = (Vec::new(), Nanos::ZERO);
     for exchange in &recording.robots {
-        let flight = flight(exchange);
+        let flight = flight(&world.model, exchange);
         let object = world.model.object(&flight.name).unwrap();
         let came = came(exchange);
         let times = Sending { sent: Nanos::new(exchange.sent), done: Nanos::new(exchange.done) };
@@ -57,10 +59,10 @@ pub(crate) fn replay(recording: &Recording) -> Replay {
     Replay { accused, of_both_ends: analysed(recording, sums) }
 }
 
-fn flight(exchange: &OfRobots) -> Flight {
+fn flight(model: &Model, exchange: &OfRobots) -> Flight {
     Flight {
         stamp: exchange.stamp,
-        name: ObjectName::parse_id(exchange.object.as_bytes()).unwrap(),
+        name: ObjectName::parse_id(model, exchange.object.as_bytes()).unwrap(),
         kind: serde_json::from_value(exchange.kind.clone()).unwrap(),
         repeat: exchange.repeat,
         embedded: exchange.embedded,

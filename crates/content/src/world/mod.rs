@@ -15,6 +15,7 @@ mod purpose;
 mod shares;
 mod think;
 mod typed;
+mod words;
 
 pub use model::{Base, ContentKind, Embeds, Expiry, LifeCycle, Model};
 pub use name::ObjectName;

@@ -4,6 +4,7 @@
 
 use super::object::Object;
 use super::typed::{self, ModelError, TypedKind};
+use super::words::{self, Words};
 use super::{ObjectName, purpose, shares};
 use crate::{Body, Distribution, SplitMix64};
 
@@ -11,6 +12,9 @@ use crate::{Body, Distribution, SplitMix64};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     kinds: Vec<ContentKind>,
+    /// See [`Self::named`].
+    number: Option<u64>,
+    words: Words,
 }
 
 /// A kind of content, such as images.
@@ -114,7 +118,29 @@ impl Model {
     /// The contradiction, with the content's name and the key.
     pub fn with(kinds: Vec<ContentKind>) -> Result<Self, ModelError> {
         typed::check_all(&kinds)?;
-        Ok(Self { kinds })
+        Ok(Self { kinds, number: None, words: Words::plain() })
+    }
+
+    /// The same with names drawn from this number, by which no cache knows the run. The objects are the same.
+    #[must_use]
+    pub fn named(self, number: u64) -> Self {
+        Self { number: Some(number), words: Words::drawn(number), ..self }
+    }
+
+    /// The number from which its names are drawn, if they are.
+    pub const fn number(&self) -> Option<u64> {
+        self.number
+    }
+
+    /// Draws further names of the same run, each of so many letters, in the same order at both ends; `None`: it has the
+    /// names that every run has.
+    pub fn further_names(&self) -> Option<impl FnMut(usize) -> String + use<>> {
+        self.number.map(words::of_messages)
+    }
+
+    /// The words of names.
+    pub(super) const fn words(&self) -> &Words {
+        &self.words
     }
 
     /// The kinds; a [`ObjectName`] has the index of its own.

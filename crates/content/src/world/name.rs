@@ -3,7 +3,7 @@
 //! Hot in origin and robots, for every request and reply: written into a buffer that is reused, parsed in place,
 //! without allocation. Reads untrusted input: a malformed name is `None`. Each name has one spelling.
 
-use super::Model;
+use super::{Model, purpose};
 use crate::{ObjectId, mix64};
 
 /// Constant that tells the world of embedded objects from that of their containers.
@@ -33,35 +33,39 @@ impl ObjectName {
         Self { world: self.world ^ MUTANT, server: self.server, kind, number }
     }
 
-    /// Appends the path: `/w<16 hex>/s<4 hex>/t<2 hex>/_<16 hex>` and the object's extension.
+    /// Appends the path: `/w<16 hex>/s<4 hex>/t<2 hex>/_<16 hex>` and the object's extension, with the model's words.
     pub fn write_path(&self, model: &Model, out: &mut Vec<u8>) {
-        self.write(["/w", "/s", "/t", "/_"], out);
+        self.write(&model.words().path, out);
         out.extend_from_slice(model.extension(self).as_bytes());
     }
 
     /// The name a path means. The extension is free, but is one or nothing.
-    pub fn parse_path(path: &[u8]) -> Option<Self> {
-        let (name, rest) = Self::parse(["/w", "/s", "/t", "/_"], path)?;
+    pub fn parse_path(model: &Model, path: &[u8]) -> Option<Self> {
+        let (name, rest) = Self::parse(&model.words().path, path)?;
         let free = |b: &u8| b.is_ascii_graphic() && !b"/?#".contains(b);
         let extension = rest.strip_prefix(b".").is_some_and(|rest| !rest.is_empty() && rest.iter().all(free));
         (rest.is_empty() || extension).then_some(name)
     }
 
-    /// Appends the id: `w<16 hex>.s<4 hex>.t<2 hex>.n<16 hex>`.
-    pub fn write_id(&self, out: &mut Vec<u8>) {
-        self.write(["w", ".s", ".t", ".n"], out);
+    /// Appends the id: `w<16 hex>.s<4 hex>.t<2 hex>.n<16 hex>`, with the model's words.
+    pub fn write_id(&self, model: &Model, out: &mut Vec<u8>) {
+        self.write(&model.words().id, out);
     }
 
     /// The name of an id.
-    pub fn parse_id(text: &[u8]) -> Option<Self> {
-        let (name, rest) = Self::parse(["w", ".s", ".t", ".n"], text)?;
+    pub fn parse_id(model: &Model, text: &[u8]) -> Option<Self> {
+        let (name, rest) = Self::parse(&model.words().id, text)?;
         rest.is_empty().then_some(name)
     }
 
-    /// The id of the object's bytes: a mix of the numbers, where objects that differ in `number` only
-    /// never meet.
+    /// The id of the object: a mix of the numbers, where objects that differ in `number` only never meet.
     pub const fn object_id(&self) -> ObjectId {
         ObjectId(self.key())
+    }
+
+    /// The id of the bytes of a version: another one's are others.
+    pub fn version_id(&self, version: u64) -> ObjectId {
+        ObjectId(purpose::version_random(self.key(), version, purpose::BODY).next_u64())
     }
 
     /// 64 bits of the name, from which all of the object's properties are drawn.
@@ -71,19 +75,19 @@ impl ObjectName {
         mix64(place ^ mix64(self.number.wrapping_add(0x9e37_79b9_7f4a_7c15)))
     }
 
-    fn write(&self, before: [&str; 4], out: &mut Vec<u8>) {
+    fn write(&self, before: &[String; 4], out: &mut Vec<u8>) {
         let numbers = [(self.world, 16), (self.server.into(), 4), (self.kind.into(), 2), (self.number, 16)];
-        for (before, (number, digits)) in before.into_iter().zip(numbers) {
+        for (before, (number, digits)) in before.iter().zip(numbers) {
             out.extend_from_slice(before.as_bytes());
             push_hex(number, digits, out);
         }
     }
 
-    fn parse<'t>(before: [&str; 4], text: &'t [u8]) -> Option<(Self, &'t [u8])> {
-        let (world, rest) = take_hex(before[0], 16, text)?;
-        let (server, rest) = take_hex(before[1], 4, rest)?;
-        let (kind, rest) = take_hex(before[2], 2, rest)?;
-        let (number, rest) = take_hex(before[3], 16, rest)?;
+    fn parse<'t>(before: &[String; 4], text: &'t [u8]) -> Option<(Self, &'t [u8])> {
+        let (world, rest) = take_hex(&before[0], 16, text)?;
+        let (server, rest) = take_hex(&before[1], 4, rest)?;
+        let (kind, rest) = take_hex(&before[2], 2, rest)?;
+        let (number, rest) = take_hex(&before[3], 16, rest)?;
         // Four digits are no more than an u16, two no more than an u8.
         Some((Self { world, server: server as u16, kind: kind as u8, number }, rest))
     }
@@ -136,7 +140,7 @@ mod tests {
 
     fn id(name: &ObjectName) -> Vec<u8> {
         let mut id = Vec::new();
-        name.write_id(&mut id);
+        name.write_id(&model(), &mut id);
         id
     }
 
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn a_name_has_one_spelling_but_for_its_extension() {
         let right = path(&NAME, &model());
-        let with = |end: &[u8]| ObjectName::parse_path(&[&right, end].concat());
+        let with = |end: &[u8]| ObjectName::parse_path(&model(), &[&right, end].concat());
         for end in [&b""[..], b".html", b".tar.gz"] {
             assert_eq!(with(end), Some(NAME));
         }
@@ -159,32 +163,53 @@ mod tests {
             assert_eq!(with(end), None, "{end:?}");
         }
         for at in 0..right.len() {
-            assert_eq!(ObjectName::parse_path(&right[..at]), None, "cut at {at}");
+            assert_eq!(ObjectName::parse_path(&model(), &right[..at]), None, "cut at {at}");
             let mut other = right.clone();
             other[at] = b'G';
-            assert_eq!(ObjectName::parse_path(&other), None, "changed at {at}");
+            assert_eq!(ObjectName::parse_path(&model(), &other), None, "changed at {at}");
         }
-        assert_eq!(ObjectName::parse_path(&right.to_ascii_uppercase()), None);
-        assert_eq!(ObjectName::parse_id(b"w0123456789abcdef.s00ff.t03.nfedcba9876543210 "), None);
+        assert_eq!(ObjectName::parse_path(&model(), &right.to_ascii_uppercase()), None);
+        assert_eq!(ObjectName::parse_id(&model(), b"w0123456789abcdef.s00ff.t03.nfedcba9876543210 "), None);
+    }
+
+    #[test]
+    fn names_of_a_run_with_a_number_are_read_by_that_number_alone() {
+        let of = |number| model().named(number);
+        let html = ObjectName { kind: 0, ..NAME };
+        let (path, mut id) = (path(&html, &of(7)), Vec::new());
+        html.write_id(&of(7), &mut id);
+        assert_eq!((path.len(), path.ends_with(b".html")), (63, true));
+        assert_eq!(ObjectName::parse_path(&of(7), &path), Some(html));
+        assert_eq!(ObjectName::parse_id(&of(7), &id), Some(html));
+        for other in [of(8), model()] {
+            assert_eq!(ObjectName::parse_path(&other, &path), None);
+            assert_eq!(ObjectName::parse_id(&other, &id), None);
+        }
+        assert_eq!(of(7).object(&html), model().object(&html), "the object is the same");
+        let further = |model: &Model| model.further_names().map(|mut draw| [draw(9), draw(3)]);
+        assert_eq!(further(&model()), None);
+        assert_eq!(further(&of(7)), further(&of(7)));
+        assert_ne!(further(&of(7)), further(&of(8)));
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(world: u64, server: u16, kind in 0..4_u8, number: u64) {
             let name = ObjectName { world, server, kind, number };
-            prop_assert_eq!(ObjectName::parse_path(&path(&name, &model())), Some(name));
-            prop_assert_eq!(ObjectName::parse_id(&id(&name)), Some(name));
+            prop_assert_eq!(ObjectName::parse_path(&model(), &path(&name, &model())), Some(name));
+            prop_assert_eq!(ObjectName::parse_id(&model(), &id(&name)), Some(name));
         }
 
         #[test]
         fn garbage_is_no_name_and_no_panic(text: Vec<u8>, at in 0..50_usize, byte: u8) {
-            prop_assert!(ObjectName::parse_path(&text).is_none() && ObjectName::parse_id(&text).is_none());
+            prop_assert!(ObjectName::parse_path(&model(), &text).is_none());
+            prop_assert!(ObjectName::parse_id(&model(), &text).is_none());
             let (mut path, mut id) = (path(&NAME, &model()), id(&NAME));
             let last = id.len() - 1;
             path[at.min(last)] = byte;
             id[at.min(last)] = byte;
-            let _ = ObjectName::parse_path(&path);
-            if let Some(name) = ObjectName::parse_id(&id) {
+            let _ = ObjectName::parse_path(&model(), &path);
+            if let Some(name) = ObjectName::parse_id(&model(), &id) {
                 prop_assert_eq!(self::id(&name), id);
             }
         }

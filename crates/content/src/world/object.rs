@@ -17,12 +17,13 @@ pub struct Object {
     pub name: ObjectName,
     /// Its kind: the index in the model.
     pub kind: usize,
-    /// Its bytes. The same in all versions.
-    pub body: Body,
+    /// Length of its body, in bytes: the same in all versions.
+    pub size: u64,
     /// Whether it may be cached.
     pub cachable: bool,
     /// Whether it exists in two forms: as it is, and in gzip.
     pub gzip: bool,
+    filler_percent: u8,
     life: Option<Life>,
     embeds: Option<(u8, u16)>,
 }
@@ -62,14 +63,14 @@ impl Object {
             let count = embeds.count.draw(&mut purpose::random(name, purpose::EMBEDDED_COUNT));
             (embeds.kind as u8, count.round().clamp(0.0, ObjectName::EMBEDDED_AT_MOST as f64) as u16)
         };
-        // The conversion takes sizes below zero for zero.
-        let body = Body::compressible(name.object_id(), size.ceil() as u64, kind.filler_percent());
+        let size = size.ceil() as u64; // the conversion takes sizes below zero for zero
         Self {
             name: *name,
             kind: usize::from(name.kind),
-            body,
+            size,
             cachable: purpose::random(name, purpose::CACHABLE).unit() < kind.cachable,
-            gzip: kind.gzip && body.len() <= GZIP_AT_MOST_BYTES,
+            gzip: kind.gzip && size <= GZIP_AT_MOST_BYTES,
+            filler_percent: kind.filler_percent(),
             life: kind.life.as_ref().map(|cycle| Life::new(name, cycle)),
             embeds: kind.embeds.as_ref().map(count),
         }
@@ -97,6 +98,11 @@ impl Object {
             next_change: shown(next),
             etag: etag(key, number),
         }
+    }
+
+    /// The bytes of the version with this number.
+    pub fn body(&self, version: u64) -> Body {
+        Body::compressible(self.name.version_id(version), self.size, self.filler_percent)
     }
 
     /// The moment from which no version older than that of `unix_secs` can be fresh by what the origin said of it; `None`:

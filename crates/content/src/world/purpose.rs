@@ -16,6 +16,7 @@ pub(super) const EXPIRY_OFFSET: u64 = 8;
 pub(super) const EMBEDDED_COUNT: u64 = 9;
 pub(super) const DRIFT: u64 = 10;
 pub(super) const ETAG: u64 = 11;
+pub(super) const BODY: u64 = 12;
 
 /// The generator of one property of an object.
 pub(super) fn random(name: &ObjectName, purpose: u64) -> SplitMix64 {

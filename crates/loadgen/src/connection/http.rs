@@ -9,6 +9,7 @@ use super::outcome::{Arrival, Closing, Done};
 use super::render::Renderer;
 use crate::exchange::Exchange;
 use crate::job::{BodyCheck, Protocol};
+use crate::listener::RequestListener;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::ReplyHead;
@@ -104,15 +105,16 @@ impl Http {
     }
 
     /// Feeds bytes.
-    pub(super) fn receive<const KEEP: bool>(
+    pub(super) fn receive<L: RequestListener>(
         &mut self,
         bytes: &[u8],
         arrival: &Arrival,
         check: BodyCheck,
+        listener: &mut L,
         done: &mut Vec<Done>,
     ) -> Result<(), ErrorClass> {
         match self {
-            Self::One(http) => http.receive::<KEEP>(bytes, arrival, check, done),
+            Self::One(http) => http.receive(bytes, arrival, check, listener, done),
             Self::Two(http) => http.receive(bytes, arrival, check, done),
         }
     }

@@ -6,6 +6,7 @@ use super::outcome::{Arrival, Closing, Done, Outcome};
 use super::render::Renderer;
 use crate::exchange::Exchange;
 use crate::job::BodyCheck;
+use crate::listener::RequestListener;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{ReplyHead, ReplyReader, ReplyStep};
@@ -46,11 +47,12 @@ impl Http1 {
     }
 
     /// Feeds bytes of the reply; `done` gets the exchange when it is complete.
-    pub(super) fn receive<const KEEP: bool>(
+    pub(super) fn receive<L: RequestListener>(
         &mut self,
         mut input: &[u8],
         arrival: &Arrival,
         check: BodyCheck,
+        listener: &mut L,
         done: &mut Vec<Done>,
     ) -> Result<(), ErrorClass> {
         let Some(exchange) = &mut self.exchange else { return Err(ErrorClass::Surplus) };
@@ -58,16 +60,21 @@ impl Http1 {
         loop {
             match self.reader.step(input) {
                 Ok(ReplyStep::More) => {
-                    if KEEP && exchange.head.is_none() {
+                    if L::LISTENS && exchange.head.is_none() {
                         exchange.keep_part(input);
                     }
                     return Ok(());
                 }
                 Ok(ReplyStep::Head(used, head)) => {
-                    if KEEP {
+                    if L::LISTENS {
                         exchange.keep_head(&input[..used], head.head_bytes);
                     }
                     exchange.head = Some(head.into());
+                    if L::LISTENS
+                        && let Some(id) = listener.headed(exchange.ticket, exchange.kept_head())
+                    {
+                        exchange.expect_bytes_of(id);
+                    }
                     input = &input[used..];
                 }
                 Ok(ReplyStep::Body { skip, len }) => {

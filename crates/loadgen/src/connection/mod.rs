@@ -16,6 +16,7 @@ mod tunnel;
 use crate::exchange::Exchange;
 use crate::flow::Turn;
 use crate::job::{BodyCheck, Target};
+use crate::listener::RequestListener;
 use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -203,12 +204,13 @@ impl Connection {
     }
 
     /// Takes in bytes. `out` gets the answers to them, `done` the exchanges that they end; returns the step that the
-    /// connection has completed if they were the last of that. `KEEP`: heads of replies are kept (HTTP/1).
-    pub(crate) fn receive<const KEEP: bool>(
+    /// connection has completed if they were the last of that. For a listener heads of replies are kept (HTTP/1).
+    pub(crate) fn receive<L: RequestListener>(
         &mut self,
         bytes: &[u8],
         arrival: &Arrival,
         manner: &Manner<'_>,
+        listener: &mut L,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
     ) -> Option<Passed> {
@@ -218,8 +220,8 @@ impl Connection {
         let before = done.len();
         let was_open = self.phase == Phase::Open;
         let read = match self.tls.is_some() {
-            false => self.http.receive::<KEEP>(bytes, arrival, manner.check, done).map(|()| false),
-            true => self.receive_tls::<KEEP>(bytes, arrival, manner, out, done),
+            false => self.http.receive(bytes, arrival, manner.check, listener, done).map(|()| false),
+            true => self.receive_tls(bytes, arrival, manner, listener, out, done),
         };
         if let Err(class) = read {
             // Surplus behind a reply that was whole spoils that reply.

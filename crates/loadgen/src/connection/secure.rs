@@ -5,6 +5,7 @@
 use super::outcome::{Arrival, Done};
 use super::{Connection, Manner, Phase};
 use crate::job::Protocol;
+use crate::listener::RequestListener;
 use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 
@@ -20,18 +21,19 @@ impl Connection {
     }
 
     /// Decrypts and feeds the bytes; returns whether the peer has ended the session (close_notify).
-    pub(super) fn receive_tls<const KEEP: bool>(
+    pub(super) fn receive_tls<L: RequestListener>(
         &mut self,
         raw: &[u8],
         arrival: &Arrival,
         manner: &Manner<'_>,
+        listener: &mut L,
         out: &mut Vec<u8>,
         done: &mut Vec<Done>,
     ) -> Result<bool, ErrorClass> {
         let Some(tls) = self.tls.as_mut() else { return Ok(false) };
         // Session tickets come at any time and are no part of a reply.
         let http = &mut self.http;
-        let read = tls.receive(raw, &mut |plain| http.receive::<KEEP>(plain, arrival, manner.check, done));
+        let read = tls.receive(raw, &mut |plain| http.receive(plain, arrival, manner.check, listener, done));
         tls.take_output(out); // of a failure too: the alert
         let wants_h2 = matches!(manner.target.protocol, Protocol::Http2 { .. });
         if self.phase == Phase::Handshaking && wants_h2 && refuses_h2(tls) {

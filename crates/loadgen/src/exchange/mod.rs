@@ -10,7 +10,7 @@ pub(crate) use request_text::RequestText;
 use crate::flow::Turn;
 use crate::job::BodyCheck;
 use crate::refusals::Refusals;
-use bakeoff_content::Body;
+use bakeoff_content::{Body, ObjectId};
 use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{self, ContentCoding};
@@ -147,6 +147,13 @@ impl Exchange {
     /// The head as it came, if all of it did and it was kept.
     pub(crate) fn kept_head(&self) -> &[u8] {
         if self.head.is_some() { self.words.reply_head() } else { &[] }
+    }
+
+    /// The body must have the bytes of this object, and not those that were expected.
+    pub(crate) const fn expect_bytes_of(&mut self, id: ObjectId) {
+        if let Some(body) = self.expect.object_mut() {
+            *body = body.of(id);
+        }
     }
 
     /// The body that is sent with it.

@@ -5,6 +5,7 @@
 use super::Run;
 use crate::connection::{Arrival, Connection, Manner, Renderer};
 use crate::job::{Reuse, Target};
+use crate::listener::Deaf;
 use crate::listener::RequestListener;
 use crate::worker::{Worker, WorkerJob, WorkerReport};
 use bakeoff_sys::driver::{ConnectionEvent, Wait};
@@ -73,10 +74,11 @@ fn catch_up(worker: &mut Worker, manner: &Manner<'_>) -> io::Result<()> {
             let memory = &mut worker.memory;
             match event {
                 ConnectionEvent::Data(data) => {
-                    connection.receive::<false>(
+                    connection.receive(
                         data.bytes,
                         &arrival,
                         manner,
+                        &mut Deaf(()),
                         &mut memory.out,
                         &mut memory.done,
                     );

@@ -31,11 +31,8 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
                     let arrival = Arrival::new(&self.manner.clock, data.arrived);
                     self.seen = arrival.seen();
                     let (out, done) = (&mut memory.out, &mut memory.done);
-                    passed = if S::LISTENS {
-                        connection.receive::<true>(data.bytes, &arrival, &self.manner, out, done)
-                    } else {
-                        connection.receive::<false>(data.bytes, &arrival, &self.manner, out, done)
-                    };
+                    passed =
+                        connection.receive(data.bytes, &arrival, &self.manner, &mut self.source, out, done);
                     if data.ended {
                         connection.will_end();
                     }

@@ -53,6 +53,45 @@ fn everything(each: u32) -> Vec<Request> {
     requests
 }
 
+/// The version of an object is known when the head of its reply has come, and then its bytes are.
+#[test]
+fn a_head_says_which_bytes_must_follow() {
+    const LONG: u64 = 200;
+    let of = |name: &str| Body::new(ObjectId::of_name(name.as_bytes()), LONG);
+    within_patience(move || {
+        // The target's words: the object that the head names, and the one whose bytes follow.
+        let peer = Peer::new(move |talk| {
+            while let Some(head) = talk.request() {
+                let [said, sent] =
+                    [1, 2].map(|word| head.split(['/', ' ']).nth(word + 1).unwrap().to_owned());
+                let said = if said == "none" { String::new() } else { format!("Of: {said}\r\n") };
+                let head = format!("HTTP/1.1 200 OK\r\n{said}Content-Length: {LONG}\r\n\r\n");
+                talk.dribble(&[head.as_bytes(), of(&sent).from(0)].concat(), 7);
+            }
+        });
+        let cases = [
+            ("/old/old", true),
+            ("/new/new", true),
+            ("/new/old", false),
+            ("/none/new", true),
+            ("/none/old", false),
+        ];
+        let requests = cases.map(|(target, _)| (Nanos::ZERO, 0, expecting(target, Expect::Body(of("new")))));
+        let headed = |head: &str| {
+            let name = head.split("Of: ").nth(1)?.split('\r').next()?;
+            Some(ObjectId::of_name(name.as_bytes()))
+        };
+        let mut source = Planned::of(requests);
+        source.headed = Some(headed);
+        let (_, source) = hear_one(&peer, sourced(source, 1));
+        for (told, (target, right)) in source.of_robot(0).iter().zip(cases) {
+            let expected = if right { Ok((200, LONG)) } else { Err(ErrorClass::WrongBody) };
+            assert_eq!(told.result, expected, "{target}");
+        }
+        assert_eq!(source.told.len(), cases.len());
+    });
+}
+
 #[test]
 fn every_ending_is_told_once_and_as_it_is_recorded() {
     within_patience(|| {

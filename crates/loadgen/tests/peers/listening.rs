@@ -1,6 +1,7 @@
 //! A source with its own clock that keeps the ends of its requests, and the conditions that must hold for them.
 
 use crate::support::{NEVER, Peer};
+use bakeoff_content::ObjectId;
 use bakeoff_loadgen::{
     BodyCheck, Continuation, Pace, Recording, RequestEnd, RequestListener, Station, StationJob, Target,
 };
@@ -34,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) told: Vec<Told>,
     /// Called for each end: may plan more.
     pub(crate) answer: Option<Box<Answer>>,
+    /// The object of which a head says that its bytes follow.
+    pub(crate) headed: Option<fn(&str) -> Option<ObjectId>>,
     /// New header lines for requests that have waited for a connection.
     pub(crate) anew: Option<&'static [u8]>,
     /// Called with the time.
@@ -115,6 +118,11 @@ impl RequestListener for Planned {
         let more = self.answer.as_mut().map_or_else(Vec::new, |answer| answer(&told));
         more.into_iter().for_each(|(at, robot, request)| self.add(at, robot, request));
         self.told.push(told);
+    }
+
+    fn headed(&mut self, ticket: u32, head: &[u8]) -> Option<ObjectId> {
+        assert!(self.requests.len() >= ticket as usize && head.ends_with(b"\r\n\r\n"));
+        self.headed.and_then(|headed| headed(&String::from_utf8_lossy(head)))
     }
 
     fn sending(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {

@@ -1,6 +1,6 @@
-//! World file: TOML with `[[content]]` and `[origin]`.
+//! World file: TOML with `[[content]]`, `[origin]` and `names`, the number from which its names are drawn.
 //!
-//! Cold. Owns the keys of `[origin]`; those of `[[content]]` are the model's.
+//! Cold. Owns `names` and the keys of `[origin]`; those of `[[content]]` are the model's.
 
 use super::World;
 use bakeoff_content::Distribution;
@@ -48,6 +48,7 @@ pub enum WorldError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    names: Option<u64>,
     #[serde(default)]
     content: Vec<TypedKind>,
     #[serde(default)]
@@ -65,7 +66,11 @@ impl World {
             line: error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1),
             why: error.message().replace('\n', "; "),
         })?;
-        let mut world = Self::with_defaults(Model::new(&file.content)?);
+        let model = Model::new(&file.content)?;
+        let mut world = Self::with_defaults(match file.names {
+            Some(number) => model.named(number),
+            None => model,
+        });
         for (key, value) in &file.origin {
             world.set(key, value)?;
         }

@@ -7,7 +7,7 @@ use crate::head::{Going, push_range};
 use bakeoff_content::world::Version;
 use bakeoff_wire::digits::{push_decimal, push_hex16};
 use bakeoff_wire::http1::http_date_bytes;
-use bakeoff_wire::stamp::{self, OriginAction, ReplyStamp};
+use bakeoff_wire::stamp::{OriginAction, ReplyStamp, Words};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Largest `max-age` that caches have to understand (RFC 9111 section 1.2.2).
@@ -27,6 +27,7 @@ pub(super) enum Form {
 /// The contents of a head.
 pub(super) struct Reply<'a> {
     pub(super) request: &'a Request,
+    pub(super) words: &'a Words,
     pub(super) verdict: Verdict,
     /// Whether caches may keep it.
     pub(super) cachable: bool,
@@ -143,10 +144,10 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     } else {
         OriginAction::Made(ask)
     };
-    out.extend_from_slice(stamp::NAME.as_bytes());
+    out.extend_from_slice(reply.words.field.as_bytes());
     out.extend_from_slice(b": ");
     ReplyStamp { told, object: reply.id, version: reply.version.number, posted: reply.request.upload }
-        .write(out);
+        .write(reply.words, out);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -22,8 +22,9 @@ use crate::waiting::{Waiting, WaitingReply};
 use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_content::{Body, Distribution, GzipPacker, SplitMix64};
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::{RequestHead, ServerMethod};
+use bakeoff_wire::http1::{RequestHead, ServerMethod, fields};
 use bakeoff_wire::parts::Word;
+use bakeoff_wire::stamp::{self, Words};
 use bakeoff_wire::tally;
 use head::{DateClock, Form, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
@@ -89,6 +90,7 @@ pub(crate) struct OfAll {
 /// A thread's view of the world.
 pub(crate) struct WorldWorkspace {
     world: Arc<World>,
+    words: Words,
     random: SplitMix64,
     of_all: OfAll,
     date: DateClock,
@@ -102,7 +104,8 @@ impl WorldWorkspace {
     /// Of the thread of this number.
     pub(crate) fn new(world: Arc<World>, of_all: OfAll, thread: u64) -> Self {
         let random = SplitMix64::for_purpose(thread, CONNECTIONS);
-        Self { world, random, of_all, date: DateClock::default(), id: Vec::new(), packer: None }
+        let words = world.model.further_names().map_or_else(Words::default, Words::drawn);
+        Self { world, words, random, of_all, date: DateClock::default(), id: Vec::new(), packer: None }
     }
 
     /// Number of requests that the next connection serves.
@@ -113,7 +116,8 @@ impl WorldWorkspace {
     /// The request for an object of the world that this head is, if it is one.
     pub(crate) fn read(&self, head: &RequestHead<'_>) -> Option<Request> {
         let host = self.of_all.host.get().map(Vec::as_slice);
-        Some(Request::new(ObjectName::parse_path(path_of(head.target))?, head, host))
+        let name = ObjectName::parse_path(&self.world.model, path_of(head.target))?;
+        Some(Request::new(name, head, &self.words, host))
     }
 
     /// Whether no request with its stamp was answered before.
@@ -134,11 +138,17 @@ impl WorldWorkspace {
 
     /// Writes the tally of all threads: the whole reply. It counts itself from the next one on.
     pub(crate) fn write_tally(&mut self, request: &RequestHead<'_>, going: Going, out: &mut Vec<u8>) {
-        if let Some(host) = request.host.filter(|_| request.stamp == Some(tally::OF_ROBOTS.as_bytes())) {
+        let is_of_robots = |(name, value): (&[u8], &[u8])| {
+            name.eq_ignore_ascii_case(stamp::NAME.as_bytes()) && value == tally::OF_ROBOTS.as_bytes()
+        };
+        if let Some(host) = request.host.filter(|_| fields(request.text).any(is_of_robots)) {
             self.of_all.host.get_or_init(|| host.to_vec());
         }
         let mut lines = Vec::new();
         sum(self.of_all.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
+        if let Some(number) = self.world.model.number() {
+            tally::write_names(number, &mut lines);
+        }
         self.date.look();
         write_text(b"200 OK", self.date.text(), &lines, going, out);
     }
@@ -193,9 +203,10 @@ impl WorldWorkspace {
             return (Content::Plain(Piece::nothing()), false);
         };
         let version = object.at(now_secs);
-        let verdict = request.decide(&version, object.body.len());
+        let body = object.body(version.number);
+        let verdict = request.decide(&version, body.len());
         let in_gzip = object.gzip && request.takes_gzip;
-        let packed = if in_gzip { pack(&mut self.packer, &object.body, verdict) } else { None };
+        let packed = if in_gzip { pack(&mut self.packer, &body, verdict) } else { None };
         let form = match verdict {
             _ if !object.gzip => Form::Only,
             Verdict::NotModified if in_gzip => Form::Gzip,
@@ -203,15 +214,16 @@ impl WorldWorkspace {
             _ => Form::Plain,
         };
         self.id.clear();
-        request.name.write_id(&mut self.id);
+        request.name.write_id(&self.world.model, &mut self.id);
         let reply = Reply {
             request,
+            words: &self.words,
             verdict,
             cachable: object.cachable && request.is_safe(),
             version: &version,
             form,
-            length: object.body.len(),
-            form_length: packed.as_ref().map_or(object.body.len(), |packed| packed.len() as u64),
+            length: body.len(),
+            form_length: packed.as_ref().map_or(body.len(), |packed| packed.len() as u64),
             media_type: &kind.media_type,
             id: &self.id,
             date: self.date.text(),
@@ -220,8 +232,8 @@ impl WorldWorkspace {
         write_head(&reply, going, out);
         let content = match (verdict, packed) {
             (Verdict::Whole, Some(packed)) if request.wants_body() => Content::Coded(Coded::new(packed)),
-            (Verdict::Whole, None) if request.wants_body() => Content::Plain(Piece::of(object.body)),
-            (Verdict::Part(start, end), _) => Content::Plain(Piece { body: object.body, start, end }),
+            (Verdict::Whole, None) if request.wants_body() => Content::Plain(Piece::of(body)),
+            (Verdict::Part(start, end), _) => Content::Plain(Piece { body, start, end }),
             _ => Content::Plain(Piece::nothing()),
         };
         (content, verdict == Verdict::NotModified)

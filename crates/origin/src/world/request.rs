@@ -7,8 +7,8 @@ use crate::range::{Part, Range};
 use crate::way::Way;
 use bakeoff_content::world::{ObjectName, Version};
 use bakeoff_wire::digits::parse_hex16;
-use bakeoff_wire::http1::{RequestHead, ServerMethod, items, parse_http_date};
-use bakeoff_wire::stamp::{Upload, parse_ask};
+use bakeoff_wire::http1::{RequestHead, ServerMethod, fields, items, parse_http_date};
+use bakeoff_wire::stamp::{Upload, Words};
 
 /// Most entity tags of a request that are looked at; caches send one for each variant that they hold.
 const TAGS: usize = 4;
@@ -72,8 +72,8 @@ enum Guard {
 }
 
 impl Request {
-    /// The request for `name` with this head; `host` is the origin's own name, if that is known.
-    pub(crate) fn new(name: ObjectName, head: &RequestHead<'_>, host: Option<&[u8]>) -> Self {
+    /// The request for `name` with this head, in stamps of these words; `host` is the origin's own name, if that is known.
+    pub(crate) fn new(name: ObjectName, head: &RequestHead<'_>, words: &Words, host: Option<&[u8]>) -> Self {
         let condition = match (head.if_none_match, head.if_modified_since.and_then(parse_http_date)) {
             (Some(tags), _) => tags_of(tags),
             (None, Some(since)) => Condition::Since(since),
@@ -81,12 +81,28 @@ impl Request {
         };
         let demand = head.if_match.map(tags_of);
         let range = head.range.and_then(Range::parse).map(|range| (range, Guard::parse(head.if_range)));
-        let ask = head.stamp.and_then(parse_ask).unwrap_or(0);
+        let (mut ask, mut hop_passed) = (None, false);
+        for (name, value) in fields(head.text) {
+            if name.eq_ignore_ascii_case(words.field.as_bytes()) {
+                ask = words.parse_ask(value);
+            }
+            hop_passed |= name.eq_ignore_ascii_case(words.hop.as_bytes());
+        }
         let takes_gzip = head.accept_encoding.gzip() && head.range.is_none();
         let other_host = host.is_some_and(|host| head.host != Some(host));
-        let way = Way { via: head.via, hop_passed: head.hop, other_host };
+        let way = Way { via: head.via, hop_passed, other_host };
         let upload = (head.method == ServerMethod::Post).then(Upload::default);
-        Self { name, method: head.method, ask, takes_gzip, upload, way, condition, demand, range }
+        Self {
+            name,
+            method: head.method,
+            ask: ask.unwrap_or(0),
+            takes_gzip,
+            upload,
+            way,
+            condition,
+            demand,
+            range,
+        }
     }
 
     /// Whether the method lets a cache keep the reply.
@@ -187,7 +203,7 @@ mod tests {
             next_change: u64::MAX,
             etag: 0xabc,
         };
-        Request::new(name, &head, None).decide(&version, 100)
+        Request::new(name, &head, &Words::default(), None).decide(&version, 100)
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use super::claim::CacheClaim;
 use super::value::{count, parameter, split};
-use bakeoff_wire::http1::{ContentCoding, items, parse_http_date};
-use bakeoff_wire::stamp::{self, ReplyStamp};
+use bakeoff_wire::http1::{self, ContentCoding, items, parse_http_date};
+use bakeoff_wire::stamp::{OriginAction, ReplyStamp, Words};
 
 /// A moment in a header field. Parsed on demand: most are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,29 +143,28 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Reads a head with its first line, for the request with the stamp `ask`.
-    pub fn read(head: &'a [u8], ask: u64) -> Self {
+    pub fn read(head: &'a [u8], ask: u64, words: &Words) -> Self {
         let mut fields = Self::default();
         let mut x_cache = CacheClaim::Nothing;
-        let mut begin = 0;
-        // The text before the first line's end is the status line; text without an end is no line.
-        for end in memchr::memchr_iter(b'\n', head) {
-            let line = head.get(begin..end).unwrap_or_default();
-            if begin > 0
-                && let Some((name, value)) = split(line, b':')
-            {
-                fields.take(name, value.trim_ascii(), ask, &mut x_cache);
+        for (name, value) in http1::fields(head) {
+            if name.eq_ignore_ascii_case(words.field.as_bytes()) {
+                take_stamp(&mut fields.stamp, value, ask, words);
+            } else {
+                fields.take(name, value, &mut x_cache);
             }
-            begin = end + 1;
         }
         fields.claim = fields.claim.or(x_cache); // the standard field knows best
         fields
     }
 
-    fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut CacheClaim) {
+    fn take(&mut self, name: &[u8], value: &'a [u8], x_cache: &mut CacheClaim) {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
             0 => {} // no field
-            3 if is("age") => self.age = count(value).or(self.age),
+            3 if is("age") => {
+                self.doubled |= self.age.is_some();
+                self.age = count(value).or(self.age);
+            }
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
             4 if is("date") => self.doubled |= self.date.take(value),
             4 if is("etag") => {
@@ -175,7 +174,6 @@ impl<'a> Fields<'a> {
             4 if is("vary") => self.take_vary(value),
             7 if is("expires") => self.doubled |= self.expires.take(value),
             7 if is("x-cache") => *x_cache = x_cache.or(CacheClaim::of_x_cache(value)),
-            9 if is(stamp::NAME) => self.take_stamp(value, ask),
             10 if is("set-cookie") => self.cookie = true,
             12 if is("content-type") => {
                 self.doubled |= !self.media_type.is_empty();
@@ -196,22 +194,33 @@ impl<'a> Fields<'a> {
 
     fn take_vary(&mut self, value: &[u8]) {
         for name in items(value) {
-            let is_coding = name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding");
-            self.varies |= is_coding;
+            let is_coding = name.eq_ignore_ascii_case(b"accept-encoding");
+            self.varies |= is_coding || name == b"*";
             self.varies_more |= !is_coding;
         }
     }
+}
 
-    fn take_stamp(&mut self, value: &'a [u8], ask: u64) {
-        let Some(next) = ReplyStamp::parse(value) else { return };
-        let nearness = |stamp: &ReplyStamp<'_>| match stamp.told {
-            stamp::OriginAction::Made(made) if made == ask => 2,
-            stamp::OriginAction::Valid(valid) if valid == ask => 1,
-            _ => 0,
-        };
-        if self.stamp.is_none_or(|known| nearness(&next) > nearness(&known)) {
-            self.stamp = Some(next);
+/// The stamp of a head, as [`Fields::read`] has it, and nothing else of it.
+pub fn stamp_of<'a>(head: &'a [u8], ask: u64, words: &Words) -> Option<ReplyStamp<'a>> {
+    let mut stamp = None;
+    for (name, value) in http1::fields(head) {
+        if name.eq_ignore_ascii_case(words.field.as_bytes()) {
+            take_stamp(&mut stamp, value, ask, words);
         }
+    }
+    stamp
+}
+
+fn take_stamp<'a>(stamp: &mut Option<ReplyStamp<'a>>, value: &'a [u8], ask: u64, words: &Words) {
+    let Some(next) = ReplyStamp::parse(words, value) else { return };
+    let nearness = |stamp: &ReplyStamp<'_>| match stamp.told {
+        OriginAction::Made(made) if made == ask => 2,
+        OriginAction::Valid(valid) if valid == ask => 1,
+        _ => 0,
+    };
+    if stamp.is_none_or(|known| nearness(&next) > nearness(&known)) {
+        *stamp = Some(next);
     }
 }
 
@@ -248,7 +257,6 @@ const KNOWN_FIELDS: [&str; 24] = [
 mod tests {
     use super::*;
     use bakeoff_content::SplitMix64;
-    use bakeoff_wire::stamp::OriginAction;
 
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAGE: 12\r\n\
         Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
@@ -260,7 +268,7 @@ mod tests {
 
     #[test]
     fn every_field_is_read_in_any_case() {
-        let fields = Fields::read(HEAD, 1);
+        let fields = Fields::read(HEAD, 1, &Words::default());
         assert_eq!(fields.date.at(), Some(784_111_777));
         assert_eq!((fields.expires.at(), fields.last_modified.at()), (Some(784_111_779), None));
         assert!(fields.last_modified.is_there());
@@ -285,7 +293,12 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\nX-Bakeoff: made=0000000000000001; object=a; version=1\n\
             x-bakeoff: valid=0000000000000002; object=a; version=1\n\
             x-bakeoff: made=0000000000000003; object=a; version=1\n";
-        let told = |ask| Fields::read(head, ask).stamp.map(|stamp| stamp.told);
+        let words = Words::default();
+        let told = |ask| {
+            let stamp = stamp_of(head, ask, &words);
+            assert_eq!(Fields::read(head, ask, &words).stamp, stamp);
+            stamp.map(|stamp| stamp.told)
+        };
         assert_eq!(told(2), Some(OriginAction::Valid(2)));
         assert_eq!(told(3), Some(OriginAction::Made(3)));
         assert_eq!(told(9), Some(OriginAction::Made(1)));
@@ -294,7 +307,11 @@ mod tests {
     #[test]
     fn what_comes_twice_and_what_nobody_knows_is_seen() {
         let has = |lines: &str, seen: fn(&Fields<'_>) -> bool| {
-            seen(&Fields::read(format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n").as_bytes(), 1))
+            seen(&Fields::read(
+                format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n").as_bytes(),
+                1,
+                &Words::default(),
+            ))
         };
         for line in ["ETag: \"a\"", "Date: x", "Content-Type: a/b", "Expires: 0", "Last-Modified: 0"] {
             assert!(!has(line, |fields| fields.doubled), "{line}");
@@ -314,9 +331,9 @@ mod tests {
     #[test]
     fn what_is_no_head_is_read_as_nothing() {
         for nothing in [&b""[..], b"\n", b"\n:\n::\n=", b"x\nDate\nAge: \nAge: -1\nX-Bakeoff: made\nAge: 5"] {
-            assert_eq!(Fields::read(nothing, 1), Fields::default());
+            assert_eq!(Fields::read(nothing, 1, &Words::default()), Fields::default());
         }
-        let date = Fields::read(b"\nDate: soon\nExpires:\n", 1);
+        let date = Fields::read(b"\nDate: soon\nExpires:\n", 1, &Words::default());
         assert!(date.date.is_there() && date.expires.is_there() && !date.last_modified.is_there());
         assert_eq!((date.date.at(), date.expires.at()), (None, None));
     }
@@ -333,7 +350,7 @@ mod tests {
                 head[place] = byte;
             }
             head.truncate(draw(head.len() + 1));
-            let _ = Fields::read(&head, draw(3) as u64);
+            let _ = Fields::read(&head, draw(3) as u64, &Words::default());
         }
     }
 }

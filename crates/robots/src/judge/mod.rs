@@ -16,7 +16,7 @@ mod value;
 
 pub use claim::CacheClaim;
 pub use fault::{FaultSet, ReplyFault, Weight};
-pub use head::{CacheControl, ContentRange, Fields, HeaderTime};
+pub use head::{CacheControl, ContentRange, Fields, HeaderTime, stamp_of};
 pub use labels::{Class, Harm, LABELS, LabelRow, RunFault, markdown};
 pub use request::{Accepts, FetchTime, Freshness, JudgedRequest, Known, RequestKind, Truth};
 
@@ -157,7 +157,7 @@ pub fn judge(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>) -> ReplyJudgem
         judged.outcome = RequestOutcome::Failed(class);
         return judged;
     }
-    let fields = Fields::read(came.head, asked.stamp);
+    let fields = Fields::read(came.head, asked.stamp, asked.words);
     judged.hit = origin_of(asked, &fields, status);
     if judged.hit == Hit::Hit {
         judged.fetched_for = fields.stamp.map(|stamp| stamp.told.stamp());

@@ -7,7 +7,7 @@ use super::{GRACE_SECS, InGzip};
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, Object};
 use bakeoff_units::Nanos;
-use bakeoff_wire::stamp::Upload;
+use bakeoff_wire::stamp::{Upload, Words};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a request. Only basic ones enter hit ratios.
@@ -125,6 +125,8 @@ pub struct JudgedRequest<'a> {
     pub accepts: Accepts,
     /// The body that it sent.
     pub upload: Upload,
+    /// The words of the run's stamps.
+    pub words: &'a Words,
     /// The object's id as stamps write it (`ObjectName::write_id`).
     pub id: &'a [u8],
     /// The object's Content-Type.
@@ -168,7 +170,7 @@ impl Truth {
         let at_done = Known::of(object, done_unix.whole_secs().saturating_add(GRACE_SECS));
         let changed = at_sent.version != at_done.version;
         Self {
-            body_bytes: object.body.len(),
+            body_bytes: object.size,
             cachable: object.cachable,
             gzip: object.gzip,
             at_sent,

@@ -140,11 +140,13 @@ impl Source for Population {
         };
         let unix_secs = self.unix(due.max(self.now)).whole_secs();
         let flight = self.flights.get_mut(index)?;
-        self.words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
+        let names = (&*self.model, &self.setting.form, &self.stamp_words);
+        self.words.write(&object, flight, names, unix_secs);
         flight.words_bytes = self.words.bytes(flight.kind);
         let flight = *flight;
         let robot = self.pages.get(flight.page)?.robot;
-        Some(ask(&self.words, &object, &flight, index + 1, robot))
+        let body = object.body(object.at(unix_secs).number);
+        Some(ask(&self.words, body, &flight, index + 1, robot))
     }
 
     fn upcoming(&self, _robot: usize) -> Option<Nanos> {
@@ -152,18 +154,18 @@ impl Source for Population {
     }
 }
 
-fn ask<'a>(words: &'a RequestText, object: &Object, flight: &Flight, ticket: u32, robot: u32) -> Ask<'a> {
+fn ask<'a>(words: &'a RequestText, body: Body, flight: &Flight, ticket: u32, robot: u32) -> Ask<'a> {
     let abort = flight.kind == RequestKind::Abort;
     Ask {
         method: request_text::method(flight.kind),
         target: &words.target,
         headers: &words.headers,
-        expect: request_text::expect(object, flight.kind),
+        expect: request_text::expect(body, flight.kind),
         at: flight.due,
         ticket,
         robot,
         body: (flight.kind == RequestKind::Post).then(|| posted(flight)),
-        stop_after: abort.then(|| stop_after(flight.stamp, object.body.len())),
+        stop_after: abort.then(|| stop_after(flight.stamp, body.len())),
     }
 }
 

@@ -143,7 +143,7 @@ impl<'a> Chooser<'a> {
         let small = random.unit() < self.spec.byte_hit_discrimination.get();
         let smallest = || {
             let objects = repeat.neighbours(NEIGHBOURS).filter_map(|number| self.model.object(&name(number)));
-            objects.filter(|object| object.cachable).min_by_key(|object| object.body.len())
+            objects.filter(|object| object.cachable).min_by_key(|object| object.size)
         };
         let found = if small { smallest() } else { None };
         found.or_else(|| self.model.object(&name(repeat.number())))
@@ -157,8 +157,8 @@ impl<'a> Chooser<'a> {
             Drawn::Ims200 if dated() => RequestKind::Ims200,
             Drawn::Ims304 if dated() => RequestKind::Ims304,
             Drawn::Reload => RequestKind::Reload,
-            Drawn::Range if !object.body.is_empty() => range(object.body.len(), random),
-            Drawn::Abort if !object.body.is_empty() => RequestKind::Abort,
+            Drawn::Range if object.size > 0 => range(object.size, random),
+            Drawn::Abort if object.size > 0 => RequestKind::Abort,
             Drawn::Etag200 if object.cachable => RequestKind::Etag200,
             Drawn::Etag304 if object.cachable => RequestKind::Etag304,
             Drawn::Match412 => RequestKind::Match412,

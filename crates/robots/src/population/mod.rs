@@ -25,12 +25,14 @@ pub use flights::{Flight, Page};
 pub use request_text::TargetForm;
 pub use worker::Worker;
 
-use crate::judge::RequestKind;
+use crate::judge::{RequestKind, stamp_of};
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
+use bakeoff_content::ObjectId;
 use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Words;
 use flights::Slab;
 use launcher::Launcher;
 use request_text::RequestText;
@@ -96,6 +98,7 @@ pub struct Population {
     pages: Slab<Page>,
     tally: PageCounts,
     words: RequestText,
+    stamp_words: Words,
     /// The latest moment seen so far.
     now: Nanos,
 }
@@ -126,6 +129,7 @@ impl Population {
         let schedule = Schedule::new(spec.phases.clone(), setting.worker, setting.gate.clone());
         let set = WorkingSet::new(spec.servers.get(), model.kinds().len(), setting.worker, spec.working_set);
         let launcher = Launcher::new(&spec, setting.worker, setting.seed, &schedule);
+        let stamp_words = model.further_names().map_or_else(Words::default, Words::drawn);
         Self {
             stamps: Stamps::new(setting.world, setting.start_unix),
             spec,
@@ -139,6 +143,7 @@ impl Population {
             pages: Slab::new(),
             tally: PageCounts::default(),
             words: RequestText::default(),
+            stamp_words,
             now: Nanos::ZERO,
         }
     }
@@ -212,7 +217,7 @@ impl Population {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
         let unix_secs = self.unix(flight.written).whole_secs();
         let mut words = RequestText::default();
-        words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
+        words.write(&object, flight, (&self.model, &self.setting.form, &self.stamp_words), unix_secs);
         words.text(flight.kind)
     }
 
@@ -222,8 +227,21 @@ impl Population {
         let flight = self.flights.get_mut(ticket.checked_sub(1)?)?;
         flight.written = now;
         let object = self.model.object(&flight.name)?;
-        self.words.write(&object, flight, (&self.model, &self.setting.form, unix_secs));
+        let names = (&*self.model, &self.setting.form, &self.stamp_words);
+        self.words.write(&object, flight, names, unix_secs);
         Some(&self.words.headers)
+    }
+
+    /// The id of the bytes that a reply must hold, by the version in its head. `None`: as was expected.
+    pub(crate) fn came(&self, ticket: u32, head: &[u8]) -> Option<ObjectId> {
+        let flight = self.flight(ticket)?;
+        let stamp = stamp_of(head, flight.stamp, &self.stamp_words)?;
+        Some(flight.name.version_id(stamp.version))
+    }
+
+    /// The words of its stamps.
+    pub const fn stamp_words(&self) -> &Words {
+        &self.stamp_words
     }
 
     /// The model of its objects.

@@ -4,9 +4,11 @@
 
 use super::Flight;
 use crate::judge::{Accepts, RequestKind};
+use bakeoff_content::Body;
 use bakeoff_content::world::{Model, Object};
 use bakeoff_wire::digits::push_hex16;
-use bakeoff_wire::{http1, stamp};
+use bakeoff_wire::http1;
+use bakeoff_wire::stamp::Words;
 use bakeoff_workload::{Expect, Method};
 
 /// The form in which a request names its object.
@@ -31,7 +33,8 @@ impl RequestText {
         &mut self,
         object: &Object,
         flight: &Flight,
-        (model, form, unix_secs): (&Model, &TargetForm, u64),
+        (model, form, words): (&Model, &TargetForm, &Words),
+        unix_secs: u64,
     ) {
         self.target.clear();
         if let TargetForm::Absolute(authority) = form {
@@ -40,16 +43,16 @@ impl RequestText {
         }
         object.name.write_path(model, &mut self.target);
         self.headers.clear();
-        self.headers.extend_from_slice(stamp::NAME.as_bytes());
+        self.headers.extend_from_slice(words.field.as_bytes());
         self.headers.extend_from_slice(b": ");
-        stamp::write_ask(flight.stamp, &mut self.headers);
+        words.write_ask(flight.stamp, &mut self.headers);
         self.headers.extend_from_slice(b"\r\n");
         self.headers.extend_from_slice(match flight.accepts {
             Accepts::Anything => b"".as_slice(),
             Accepts::Identity => b"Accept-Encoding: identity\r\n",
             Accepts::Gzip => b"Accept-Encoding: gzip\r\n",
         });
-        self.further(object, flight.kind, unix_secs);
+        self.further(object, flight.kind, words, unix_secs);
     }
 
     /// Its length in bytes.
@@ -63,7 +66,7 @@ impl RequestText {
         [method, b" ", &self.target, b" HTTP/1.1\r\n", &self.headers, b"\r\n"].concat()
     }
 
-    fn further(&mut self, object: &Object, kind: RequestKind, unix_secs: u64) {
+    fn further(&mut self, object: &Object, kind: RequestKind, words: &Words, unix_secs: u64) {
         let out = &mut self.headers;
         let changed = || object.at(unix_secs).last_modified.unwrap_or(unix_secs);
         match kind {
@@ -78,7 +81,7 @@ impl RequestText {
             RequestKind::Hop => {
                 for name in [b"Connection: ".as_slice(), b"\r\n"] {
                     out.extend_from_slice(name);
-                    out.extend_from_slice(stamp::HOP.as_bytes());
+                    out.extend_from_slice(words.hop.as_bytes());
                 }
                 out.extend_from_slice(b": 1\r\n");
             }
@@ -118,8 +121,7 @@ pub(super) const fn method(kind: RequestKind) -> Method {
 }
 
 /// The expected reply, as far as the load generator can tell: the rest is the judge's.
-pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
-    let body = object.body;
+pub(super) fn expect(body: Body, kind: RequestKind) -> Expect {
     match kind {
         RequestKind::Basic
         | RequestKind::Reload

@@ -25,9 +25,14 @@ pub(crate) enum Breakage {
     KeepsPosts,
     // Of one reply in some:
     SwapsObjects,
+    KeepsOldBodies,
+    JoinsVersions,
+    KeepsOldParts,
     CutsBodies,
     ShortensBodies,
     FlipsABit,
+    /// The same, but for requests that it knows to be bakeoff's.
+    SparesBakeoff,
     LosesLastModified,
     LosesEtag,
     ChangesCacheControl,
@@ -105,7 +110,7 @@ impl Breakage {
             Self::CutsBodies if whole => return Some(Leaving::Short(reply.body.len().div_ceil(2))),
             Self::ClosesEarly => return Some(Leaving::Nothing),
             Self::ShortensBodies if whole => reply.set_body(reply.body[1..].to_vec()),
-            Self::FlipsABit if whole => *reply.body.last_mut()? ^= 1,
+            Self::FlipsABit | Self::SparesBakeoff if whole => *reply.body.last_mut()? ^= 1,
             Self::LosesLastModified if reply.get("last-modified").is_some() => reply.remove("last-modified"),
             Self::LosesEtag if whole => reply.remove("etag"),
             Self::ChangesCacheControl if whole => change_control(reply),

@@ -417,6 +417,42 @@ fn old_versions_are_named_and_an_honest_proxy_has_none() {
     assert!(stale > 50 && stale <= account.wronged.len() as u64, "{stale} {}", account.wronged.len());
 }
 
+/// Each version has bytes of its own, and its head says which it is.
+#[test]
+fn bytes_of_an_older_version_under_a_newer_head_are_wrong_bytes() {
+    let plan = "[robots]
+        rate = '300/s'
+        recurrence = '80%'
+        connections = '1'
+        special = { range = '30%' }
+        [[phase]]
+        name = 'all'
+        goal = { transactions = 1500 }";
+    let world = CHANGING.replace("exp:2KB", "const:2KB");
+    for breakage in
+        [Breakage::Nothing, Breakage::KeepsOldBodies, Breakage::JoinsVersions, Breakage::KeepsOldParts]
+    {
+        let (seen, account, _) = through(breakage, plan, &world);
+        let (mut wrong, wronged) = (seen.wrong(), account.wronged.len() as u64);
+        wrong.remove(ReplyFault::FalseMiss.label());
+        let named = (wronged > 0).then(|| (ReplyFault::WrongBytes.label().to_owned(), wronged));
+        assert_eq!(wrong, BTreeMap::from_iter(named), "{breakage:?}: {:#?}", seen.sums.examples);
+        assert_eq!(wronged > 10, breakage != Breakage::Nothing, "{breakage:?}: {wronged}");
+    }
+}
+
+/// A proxy that behaves before bakeoff alone behaves where names are the known ones, and cannot where they are drawn.
+#[test]
+fn a_proxy_does_not_know_a_run_by_names_that_are_drawn() {
+    for (names, is_known) in [("", true), ("names = 7", false)] {
+        let (seen, account, _) = through(Breakage::SparesBakeoff, PLAIN, &format!("{names}\n{WORLD}"));
+        let wronged = account.wronged.len() as u64;
+        let named = (!is_known).then(|| (ReplyFault::WrongBytes.label().to_owned(), wronged));
+        assert_eq!(seen.wrong(), BTreeMap::from_iter(named), "{:#?}", seen.sums.examples);
+        assert_eq!((seen.sums.finished, wronged > 20), (400, !is_known), "{wronged}");
+    }
+}
+
 /// A cache that was not emptied, and a world that was used before. An object that it has validated first is not named.
 #[test]
 fn what_another_run_left_in_the_cache_is_named() {

@@ -50,6 +50,11 @@ impl Message {
         self.fields.iter().find(|field| field.0 == name).map(|field| field.1.as_str())
     }
 
+    /// Whether a value begins so.
+    pub(crate) fn has_value(&self, begin: &str) -> bool {
+        self.fields.iter().any(|field| field.1.starts_with(begin))
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.remove(name);
         self.fields.push((name.to_owned(), value.into()));

@@ -8,7 +8,7 @@
 use crate::breakage::{Breakage, Leaving, not_modified};
 use crate::message::{Message, Peer};
 use bakeoff_wire::http1::parse_http_date;
-use bakeoff_wire::stamp::{HOP, parse_ask};
+use bakeoff_wire::stamp::Words;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -44,7 +44,11 @@ pub(crate) struct Account {
 struct Shared {
     origin: SocketAddr,
     breakage: Breakage,
+    /// The words of the stamps that it passes on.
+    words: Words,
     store: Mutex<HashMap<String, Message>>,
+    /// Bodies of versions that were replaced.
+    replaced: Mutex<HashMap<String, Vec<u8>>>,
     /// Idle connections to the origin.
     idle: Mutex<Vec<Peer>>,
     /// Clients that are connected.
@@ -77,12 +81,19 @@ struct Found {
 
 impl Proxy {
     pub(crate) fn start(origin: SocketAddr, breakage: Breakage) -> Self {
+        Self::with_words(origin, breakage, Words::default())
+    }
+
+    /// In a run with stamps of these words.
+    pub(crate) fn with_words(origin: SocketAddr, breakage: Breakage, words: Words) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             origin,
             breakage,
+            words,
             store: Mutex::default(),
+            replaced: Mutex::default(),
             idle: Mutex::default(),
             there: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
@@ -146,20 +157,20 @@ impl Shared {
         }
         if request.word(0) == "POST" {
             self.store.lock().unwrap().remove(request.word(1));
-            if self.breakage == Breakage::RepeatsPosts && strikes(request) {
+            if self.breakage == Breakage::RepeatsPosts && self.strikes(request) {
                 self.wrong(request);
                 self.forward(request)?;
             }
             return Ok((self.forward(&self.upload(request))?, false));
         }
-        if self.breakage == Breakage::Dawdles && strikes(request) {
+        if self.breakage == Breakage::Dawdles && self.strikes(request) {
             let (began, before) = (Instant::now(), self.answered.load(SeqCst));
             while self.answered.load(SeqCst) < before + OVERTAKEN_BY && began.elapsed() < DAWDLING {
                 thread::sleep(Duration::from_millis(1));
             }
         }
         let mut found = self.find(request)?;
-        if self.breakage == Breakage::SwapsObjects && found.hit && strikes(request) {
+        if self.breakage == Breakage::SwapsObjects && found.hit && self.strikes(request) {
             found.whole = self.another(request).unwrap_or(found.whole);
         }
         if self.breakage == Breakage::Unpacks && !accepts_gzip(request) {
@@ -168,7 +179,14 @@ impl Shared {
         if self.breakage == Breakage::IgnoresVary && is_coded(&found.whole) && !accepts_gzip(request) {
             self.wrong(request);
         }
-        Ok((self.select(request, found.whole), found.hit))
+        let right = found.whole.body.clone();
+        self.age(request, &mut found.whole);
+        let changed = found.whole.body != right;
+        let reply = self.select(request, found.whole);
+        if changed && !reply.body.is_empty() {
+            self.wrong(request);
+        }
+        Ok((reply, found.hit))
     }
 
     fn find(&self, request: &Message) -> io::Result<Found> {
@@ -212,7 +230,7 @@ impl Shared {
     /// Fetches from the origin; returns the kept reply if the origin confirms it.
     fn fetch(&self, request: &Message, kept: Option<Message>) -> io::Result<Found> {
         let mut asked = Message::new(format!("GET {} HTTP/1.1", request.word(1)));
-        for name in ["host", "x-bakeoff"] {
+        for name in ["host", &self.words.field.to_lowercase()] {
             asked.set(name, request.get(name).unwrap_or_default());
         }
         match request.get("accept-encoding") {
@@ -220,14 +238,17 @@ impl Shared {
             Some(accepted) => asked.set("accept-encoding", accepted),
             None => {}
         }
-        if self.breakage == Breakage::PassesHop && request.get(&HOP.to_lowercase()).is_some() {
+        if self.breakage == Breakage::PassesHop && request.get(&self.words.hop.to_lowercase()).is_some() {
             self.wrong(request);
-            asked.set(HOP, "1");
+            asked.set(&self.words.hop, "1");
         }
         if let Some(tag) = kept.as_ref().and_then(|kept| kept.get("etag")) {
             asked.set("if-none-match", tag);
         }
         let came = self.forward(&asked)?;
+        if let Some(old) = kept.as_ref().filter(|_| came.word(1) == "200") {
+            self.replaced.lock().unwrap().insert(request.word(1).to_owned(), old.body.clone());
+        }
         let whole = match kept {
             Some(mut kept) if came.word(1) == "304" => {
                 kept.update(&came);
@@ -247,7 +268,7 @@ impl Shared {
     fn upload(&self, request: &Message) -> Message {
         let mut upload = request.clone();
         match self.breakage {
-            _ if !strikes(request) || request.body.is_empty() => return upload,
+            _ if !self.strikes(request) || request.body.is_empty() => return upload,
             Breakage::CutsUploads => upload.set_body(request.body[..request.body.len() / 2].to_vec()),
             Breakage::ChangesUploads => upload.body[0] ^= 1,
             Breakage::GetsUploads => {
@@ -284,24 +305,24 @@ impl Shared {
         let unmodified = since.is_some() && date(&whole, "last-modified") <= since;
         let (tag, own) = (request.get("if-none-match"), whole.get("etag"));
         let matches = tag.is_some() && tag.map(strong) == own.map(strong);
-        let blind = self.breakage == Breakage::MatchesAnyTag && strikes(request);
+        let blind = self.breakage == Breakage::MatchesAnyTag && self.strikes(request);
         if blind && tag.is_some() && !matches {
             self.wrong(request);
             not_modified(&mut whole);
         } else if unmodified || matches {
-            if self.breakage == Breakage::IgnoresConditions && strikes(request) {
+            if self.breakage == Breakage::IgnoresConditions && self.strikes(request) {
                 self.wrong(request);
                 return whole;
             }
             not_modified(&mut whole);
         } else if let Some(range) = request.get("range") {
             let start = whole.body.clone();
-            if self.breakage == Breakage::IgnoresRanges && strikes(request) {
+            if self.breakage == Breakage::IgnoresRanges && self.strikes(request) {
                 self.wrong(request);
                 return whole;
             }
             part(range, &mut whole);
-            if self.breakage == Breakage::StartsRangesAtZero && strikes(request) {
+            if self.breakage == Breakage::StartsRangesAtZero && self.strikes(request) {
                 let start = start[..whole.body.len()].to_vec();
                 if start != whole.body {
                     self.wrong(request);
@@ -314,6 +335,24 @@ impl Shared {
         whole
     }
 
+    /// Puts bytes of the version before into an object.
+    fn age(&self, request: &Message, whole: &mut Message) {
+        let of_ranges = self.breakage == Breakage::KeepsOldParts;
+        let is_meant = request.word(0) == "GET" && of_ranges == request.get("range").is_some();
+        let replaced = self.replaced.lock().unwrap();
+        let Some(old) = replaced.get(request.word(1)).filter(|_| is_meant && self.strikes(request)) else {
+            return;
+        };
+        match self.breakage {
+            Breakage::KeepsOldBodies | Breakage::KeepsOldParts => whole.body.clone_from(old),
+            Breakage::JoinsVersions => {
+                let half = old.len() / 2;
+                whole.body[..half].copy_from_slice(&old[..half]);
+            }
+            _ => {}
+        }
+    }
+
     /// Any other object that is kept.
     fn another(&self, request: &Message) -> Option<Message> {
         let store = self.store.lock().unwrap();
@@ -323,7 +362,8 @@ impl Shared {
     }
 
     fn spoil(&self, request: &Message, reply: &mut Message, hit: bool) -> Leaving {
-        if !strikes(request) {
+        let spares = self.breakage == Breakage::SparesBakeoff && is_bakeoff(request);
+        if spares || !self.strikes(request) {
             return Leaving::Whole;
         }
         let leaving = self.breakage.spoil(request.word(0), reply, hit, now_secs());
@@ -334,16 +374,23 @@ impl Shared {
     }
 
     fn wrong(&self, request: &Message) {
-        self.account.lock().unwrap().wronged.insert(ask(request));
+        self.account.lock().unwrap().wronged.insert(self.ask(request));
+    }
+
+    fn ask(&self, request: &Message) -> u64 {
+        let value = request.get(&self.words.field.to_lowercase()).unwrap();
+        self.words.parse_ask(value.as_bytes()).unwrap()
+    }
+
+    fn strikes(&self, request: &Message) -> bool {
+        self.ask(request).is_multiple_of(ONE_IN)
     }
 }
 
-fn ask(request: &Message) -> u64 {
-    request.get("x-bakeoff").and_then(|value| parse_ask(value.as_bytes())).unwrap()
-}
-
-fn strikes(request: &Message) -> bool {
-    ask(request).is_multiple_of(ONE_IN)
+/// Whether path or fields are those of a run whose names are not drawn.
+fn is_bakeoff(request: &Message) -> bool {
+    let is_path = ["/w", "/s", "/t", "/_"].iter().all(|word| request.word(1).contains(word));
+    is_path || request.get("x-bakeoff").is_some() || request.has_value("ask=")
 }
 
 fn accepts_gzip(request: &Message) -> bool {

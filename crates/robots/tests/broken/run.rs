@@ -13,6 +13,7 @@ use bakeoff_robots::robots::Robots;
 use bakeoff_robots::spec::Spec;
 use bakeoff_robots::stream::StreamRequest;
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Words;
 use bakeoff_workload::Statuses;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -110,7 +111,8 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
 /// number of requests at the origin.
 pub(crate) fn through(breakage: Breakage, plan: &str, world: &str) -> (Seen, Account, u64) {
     let (origin, world) = origin(world);
-    let proxy = Proxy::start(address(&origin), breakage);
+    let words = world.model.further_names().map_or_else(Words::default, Words::drawn);
+    let proxy = Proxy::with_words(address(&origin), breakage, words);
     let seen = robots(plan, &world, proxy.address);
     (seen, proxy.account(), origin.tally().requests)
 }

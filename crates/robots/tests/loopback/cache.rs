@@ -2,7 +2,7 @@
 
 use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_wire::http1::{http_date, parse_http_date};
-use bakeoff_wire::stamp::{OriginAction, ReplyStamp, Upload, parse_ask};
+use bakeoff_wire::stamp::{OriginAction, ReplyStamp, Upload, Words};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -101,13 +101,13 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 impl Store {
     fn answer(&mut self, request: &Request) -> Vec<u8> {
         self.asked += 1;
-        let mut name = ObjectName::parse_path(request.path.as_bytes()).unwrap();
+        let mut name = ObjectName::parse_path(&self.model, request.path.as_bytes()).unwrap();
         let before = self.last.replace(name);
         if self.manner == Manner::Confused && self.asked >= 1000 {
             name = before.unwrap();
         }
         let object = self.model.object(&name).unwrap();
-        let ask = parse_ask(request.fields["x-bakeoff"].as_bytes()).unwrap();
+        let ask = Words::default().parse_ask(request.fields["x-bakeoff"].as_bytes()).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let version = object.at(now);
         let plain = request.method == "GET" && !request.fields.contains_key("range");
@@ -115,22 +115,28 @@ impl Store {
         let since =
             request.fields.get("if-modified-since").map(|date| parse_http_date(date.as_bytes()).unwrap());
         if since.is_some_and(|since| version.last_modified.is_some_and(|modified| modified <= since)) {
-            return reply("304 Not Modified", &object, (OriginAction::Valid(ask), None), now, None);
+            return reply(
+                "304 Not Modified",
+                (&*self.model, &object),
+                (OriginAction::Valid(ask), None),
+                now,
+                None,
+            );
         }
         let held = self.held.get(&name).copied().filter(|_| !reload);
         let told = OriginAction::Made(held.filter(|_| request.upload.is_none()).unwrap_or(ask));
         if plain && object.cachable && held.is_none() {
             self.held.insert(name, ask);
         }
-        let len = object.body.len();
-        let told = (told, request.upload);
+        let len = object.size;
+        let (told, of) = ((told, request.upload), (&*self.model, &object));
         match request.fields.get("range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-')) {
             Some((first, last)) => {
                 let (first, last) = (first.parse().unwrap(), last.parse::<u64>().unwrap().min(len - 1));
-                reply("206 Partial Content", &object, told, now, Some((first, last)))
+                reply("206 Partial Content", of, told, now, Some((first, last)))
             }
-            None if request.method == "HEAD" => reply("200 OK", &object, told, now, None),
-            None => reply("200 OK", &object, told, now, Some((0, len.wrapping_sub(1)))),
+            None if request.method == "HEAD" => reply("200 OK", of, told, now, None),
+            None => reply("200 OK", of, told, now, Some((0, len.wrapping_sub(1)))),
         }
     }
 }
@@ -138,13 +144,13 @@ impl Store {
 /// With the bytes from first to last, or with none.
 fn reply(
     status: &str,
-    object: &Object,
+    (model, object): (&Model, &Object),
     (told, posted): (OriginAction, Option<Upload>),
     now: u64,
     part: Option<(u64, u64)>,
 ) -> Vec<u8> {
     let version = object.at(now);
-    let len = part.map_or(object.body.len(), |(first, last)| last.wrapping_sub(first).wrapping_add(1));
+    let len = part.map_or(object.size, |(first, last)| last.wrapping_sub(first).wrapping_add(1));
     let mut head =
         format!("HTTP/1.1 {status}\r\nDate: {}\r\nETag: \"{:016x}\"\r\n", http_date(now), version.etag);
     head += &version
@@ -158,19 +164,19 @@ fn reply(
     };
     head += "Content-Type: application/octet-stream\r\n";
     if let (true, Some((first, last))) = (status.starts_with("206"), part) {
-        head += &format!("Content-Range: bytes {first}-{last}/{}\r\n", object.body.len());
+        head += &format!("Content-Range: bytes {first}-{last}/{}\r\n", object.size);
     }
     if !status.starts_with("304") {
         head += &format!("Content-Length: {len}\r\n");
     }
     let (mut id, mut out) = (Vec::new(), head.into_bytes());
-    object.name.write_id(&mut id);
+    object.name.write_id(model, &mut id);
     out.extend_from_slice(b"X-Bakeoff: ");
-    ReplyStamp { told, object: &id, version: version.number, posted }.write(&mut out);
+    ReplyStamp { told, object: &id, version: version.number, posted }.write(&Words::default(), &mut out);
     out.extend_from_slice(b"\r\n\r\n");
     if let Some((first, _)) = part {
         let mut body = Vec::new();
-        object.body.write_to(&mut body).unwrap();
+        object.body(version.number).write_to(&mut body).unwrap();
         out.extend_from_slice(&body[first as usize..(first + len) as usize]);
     }
     out

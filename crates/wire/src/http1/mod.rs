@@ -29,6 +29,17 @@ pub fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }
 
+/// Name and value of each field of a head with its first line. Nothing is refused: a line without a colon is passed over,
+/// and text without an end is no line.
+pub fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut next = None;
+    memchr::memchr_iter(b'\n', head).filter_map(move |end| {
+        let line = head.get(next.replace(end + 1)?..end)?; // the first has no name
+        let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
+        Some((name, value.get(1..)?.trim_ascii()))
+    })
+}
+
 /// Whether a comma-separated header value holds this token, in any case.
 fn has_token(value: &[u8], token: &[u8]) -> bool {
     items(value).any(|item| item.eq_ignore_ascii_case(token))

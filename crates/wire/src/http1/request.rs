@@ -1,7 +1,6 @@
 //! Server side of HTTP/1.1: reads requests.
 
 use super::{AcceptEncoding, MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
-use crate::stamp;
 use std::mem::MaybeUninit;
 
 /// Methods as a server tells them apart.
@@ -49,16 +48,12 @@ pub struct RequestHead<'a> {
     pub if_range: Option<&'a [u8]>,
     /// The codings of `Accept-Encoding`.
     pub accept_encoding: AcceptEncoding,
-    /// [`X-Bakeoff`](crate::stamp), as it was sent.
-    pub stamp: Option<&'a [u8]>,
     /// `Host`, as it was sent; of several the last.
     pub host: Option<&'a [u8]>,
     /// Whether there is a `Via`.
     pub via: bool,
-    /// Whether there is a [`stamp::HOP`] field, which is for one connection alone.
-    pub hop: bool,
-    /// Bytes of the head.
-    pub head_bytes: usize,
+    /// The whole head as it was sent.
+    pub text: &'a [u8],
 }
 
 /// Error in the bytes of a request; the label is the answer's status.
@@ -122,11 +117,9 @@ impl RequestReader {
             range: None,
             if_range: None,
             accept_encoding: AcceptEncoding::default(),
-            stamp: None,
             host: None,
             via: false,
-            hop: false,
-            head_bytes: length,
+            text: &input[..length],
         };
         read_fields(request.headers, &mut head)?;
         if head.chunked && http_1_0 {
@@ -172,14 +165,12 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             }
             8 if header.name.eq_ignore_ascii_case("if-match") => head.if_match = Some(header.value),
             8 if header.name.eq_ignore_ascii_case("if-range") => head.if_range = Some(header.value),
-            9 if header.name.eq_ignore_ascii_case(stamp::NAME) => head.stamp = Some(header.value),
             15 if header.name.eq_ignore_ascii_case("accept-encoding") => {
                 head.accept_encoding.read(header.value);
             }
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
             4 if header.name.eq_ignore_ascii_case("host") => head.host = Some(header.value),
             3 if header.name.eq_ignore_ascii_case("via") => head.via = true,
-            13 if header.name.eq_ignore_ascii_case(stamp::HOP) => head.hop = true,
             _ => {}
         }
     }
@@ -199,7 +190,7 @@ mod tests {
         let curl = b"GET /a?b HTTP/1.1\r\nHost: x\r\nUser-Agent: curl\r\nRange: bytes=0-9\r\n\r\nGET";
         let head = RequestReader::head(curl).unwrap().unwrap();
         assert_eq!((head.method, head.target, head.keep_alive), (ServerMethod::Get, &b"/a?b"[..], true));
-        assert_eq!((head.head_bytes, head.range), (curl.len() - 3, Some(&b"bytes=0-9"[..])));
+        assert_eq!((head.text.len(), head.range), (curl.len() - 3, Some(&b"bytes=0-9"[..])));
         let ab = b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\nHost: x\r\n\r\n";
         let of_ab = RequestReader::head(ab).unwrap().unwrap();
         assert_eq!((head.http_1_0, of_ab.http_1_0, of_ab.keep_alive), (false, true, true));
@@ -207,13 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn conditions_and_the_stamp_are_handed_out_as_they_were_sent() {
-        let request =
-            b"POST /a HTTP/1.1\r\nx-bakeoff: ask=00000000000000ff\r\nIf-None-Match: \"a\", W/\"b\"\r\n\
+    fn conditions_are_handed_out_as_they_were_sent() {
+        let request = b"POST /a HTTP/1.1\r\nIf-None-Match: \"a\", W/\"b\"\r\n\
             If-Range: \"c\"\r\naccept-Encoding: br\r\nAccept-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc";
         let head = RequestReader::head(request).unwrap().unwrap();
         assert_eq!((head.method, head.body_bytes), (ServerMethod::Post, 3));
-        assert_eq!(head.stamp.and_then(stamp::parse_ask), Some(255));
         assert_eq!(head.if_none_match, Some(&b"\"a\", W/\"b\""[..]));
         assert_eq!(head.if_range, Some(&b"\"c\""[..]));
         assert!(head.accept_encoding.gzip(), "two lines are one list");
@@ -224,7 +213,7 @@ mod tests {
             assert_eq!(head.expects_continue, waits, "{request}");
         }
         let plain = RequestReader::head(b"PUT / HTTP/1.1\r\n\r\n").unwrap().unwrap();
-        assert_eq!((plain.method, plain.stamp, plain.if_none_match), (ServerMethod::Put, None, None));
+        assert_eq!((plain.method, plain.if_none_match), (ServerMethod::Put, None));
         assert!(!plain.accept_encoding.gzip());
     }
 

@@ -14,7 +14,7 @@ fn sizes_and_cachability_are_those_of_the_kind_and_know_nothing_of_each_other() 
     for (at, kind) in model.kinds().iter().enumerate() {
         let objects = objects(&model, at as u8, N);
         let sizes = |cachable: &[bool]| -> Vec<f64> {
-            objects.iter().filter(|o| cachable.contains(&o.cachable)).map(|o| o.body.len() as f64).collect()
+            objects.iter().filter(|o| cachable.contains(&o.cachable)).map(|o| o.size as f64).collect()
         };
         for chosen in [&[true, false][..], &[true], &[false]] {
             let (mean, error) = mean(&sizes(chosen));
@@ -66,7 +66,7 @@ fn a_property_that_is_added_changes_no_other() {
          [[content]]\nname = \"leaf\"\nsize = \"const:1B\"",
     );
     for (bare, full) in objects(&bare, 0, 100).iter().zip(objects(&full, 0, 100)) {
-        assert_eq!((bare.body, bare.cachable), (full.body, full.cachable));
+        assert_eq!((bare.body(0), bare.cachable), (full.body(0), full.cachable));
     }
 }
 
@@ -101,7 +101,7 @@ fn a_kind_the_model_does_not_have_is_no_object() {
 #[test]
 fn an_object_of_5_gb_is_read_by_ranges_anywhere() {
     for keys in ["size = \"const:5GB\"", "size = \"const:5GB\"\ncompressibility = \"40%\""] {
-        let body = model(keys).object(&name(0, 3)).unwrap().body;
+        let body = model(keys).object(&name(0, 3)).unwrap().body(0);
         assert_eq!(body.len(), 5_368_709_120);
         let mut period = Vec::new();
         while period.len() < 4_194_301 {
@@ -120,7 +120,7 @@ fn an_object_of_5_gb_is_read_by_ranges_anywhere() {
         }
         assert_eq!((body.from(5_368_709_110).len(), body.from(5_368_709_120).len()), (10, 0));
     }
-    assert_eq!(model("size = \"const:3TB\"").object(&name(0, 0)).unwrap().body.len(), 3 << 40);
+    assert_eq!(model("size = \"const:3TB\"").object(&name(0, 0)).unwrap().size, 3 << 40);
 }
 
 #[test]
@@ -133,6 +133,18 @@ fn names_that_differ_have_other_bytes() {
     }
 }
 
+#[test]
+fn versions_of_an_object_are_as_long_and_have_other_bytes() {
+    let object = model("size = \"const:2KB\"").object(&name(0, 1)).unwrap();
+    let mut ids = HashSet::new();
+    for version in (0..1_000).chain([u64::MAX]) {
+        let body = object.body(version);
+        assert!(ids.insert(body.id().get()));
+        assert_eq!((body.len(), body), (object.size, object.body(version)));
+    }
+    assert!(!object.body(1).matches(0, &object.body(2).from(0)[..64]));
+}
+
 /// Recorded runs stay comparable: these never change. They were computed a second time by an independent program.
 #[test]
 fn three_names_have_the_properties_they_always_had() {
@@ -142,7 +154,7 @@ fn three_names_have_the_properties_they_always_had() {
             let object = model.object(&name).unwrap();
             let version = object.at(1_800_000_000);
             let embedded = object.embedded().len();
-            let head = (name.object_id().get(), object.body.len(), object.cachable, embedded);
+            let head = (name.object_id().get(), object.size, object.cachable, embedded);
             (
                 head,
                 model.extension(&name).to_owned(),

@@ -24,7 +24,7 @@ fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
                 stream.write_all(piece).unwrap();
             }
             let reply = read_one(&mut stream);
-            assert_eq!((reply.status, &reply.body), (200, &whole(&page)));
+            assert_eq!((reply.status, &reply.body), (200, &whole(&page, &reply)));
             let mut upload = Upload::default();
             upload.take(&vec![b'x'; size]);
             let posted = format!("; post={size}.{:016x}", upload.crc);
@@ -60,7 +60,8 @@ fn bodies_in_chunks_are_passed_over_too() {
             stream.write_all(&request.as_bytes()[..split]).unwrap();
             std::thread::yield_now();
             stream.write_all(&request.as_bytes()[split..]).unwrap();
-            assert_eq!(read_one(&mut stream).body, whole(&name(PAGE)));
+            let page = read_one(&mut stream);
+            assert_eq!(page.body, whole(&name(PAGE), &page));
         }
         // Together with the bytes behind it.
         let both = ask(&origin, format!("{request}GET /bytes/7 HTTP/1.1\r\n\r\n"));

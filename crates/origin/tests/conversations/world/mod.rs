@@ -66,7 +66,7 @@ pub(super) fn path(name: &ObjectName) -> String {
 
 pub(super) fn id(name: &ObjectName) -> String {
     let mut id = Vec::new();
-    name.write_id(&mut id);
+    name.write_id(&world("").model, &mut id);
     String::from_utf8(id).unwrap()
 }
 
@@ -79,9 +79,10 @@ pub(super) fn version(name: &ObjectName, reply: &Reply) -> Version {
     object(name).at(parse_http_date(reply.line("date").unwrap().as_bytes()).unwrap())
 }
 
-pub(super) fn whole(name: &ObjectName) -> Vec<u8> {
+/// The whole object of the version in this reply.
+pub(super) fn whole(name: &ObjectName, reply: &Reply) -> Vec<u8> {
     let mut bytes = Vec::new();
-    object(name).body.write_to(&mut bytes).unwrap();
+    object(name).body(version(name, reply).number).write_to(&mut bytes).unwrap();
     bytes
 }
 

@@ -179,7 +179,7 @@ fn discrimination_asks_for_small_objects_and_keeps_the_ratio_of_documents() {
         let mut population = population(POLYMIX_1, spec(&robots, &requests(20_000)), setting());
         let run = run(&mut population, usize::MAX, at_once);
         let repeats: Vec<_> = run.seen.iter().filter(|seen| seen.flight.repeat).collect();
-        let bytes = |seen: &&Seen| population.object(&seen.flight.name).unwrap().body.len();
+        let bytes = |seen: &&Seen| population.object(&seen.flight.name).unwrap().size;
         repeats.iter().map(bytes).sum::<u64>() as f64 / repeats.len() as f64
     };
     let (plain, small) = (mean("0%"), mean("100%"));

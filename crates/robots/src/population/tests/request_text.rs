@@ -5,7 +5,8 @@ use crate::judge::RequestKind;
 use crate::population::{Population, Setting, TargetForm};
 use bakeoff_content::world::ObjectName;
 use bakeoff_units::Nanos;
-use bakeoff_wire::{http1, stamp};
+use bakeoff_wire::http1;
+use bakeoff_wire::stamp::Words;
 use bakeoff_workload::{Expect, Method, Source};
 use std::collections::HashSet;
 
@@ -17,9 +18,9 @@ fn targets_name_the_object_and_headers_the_stamp() {
         let run = run(&mut population, 200, at_once);
         for seen in &run.seen {
             let path = seen.target.strip_prefix(before).unwrap();
-            assert_eq!(ObjectName::parse_path(path.as_bytes()), Some(seen.flight.name));
+            assert_eq!(ObjectName::parse_path(population.model(), path.as_bytes()), Some(seen.flight.name));
             let value = seen.headers.strip_prefix("X-Bakeoff: ").unwrap().strip_suffix("\r\n").unwrap();
-            assert_eq!(stamp::parse_ask(value.as_bytes()), Some(seen.flight.stamp));
+            assert_eq!(Words::default().parse_ask(value.as_bytes()), Some(seen.flight.stamp));
         }
     }
 }
@@ -48,7 +49,7 @@ fn special_requests_say_what_they_want() {
         assert_eq!(method == Method::Post, flight.kind == RequestKind::Post);
         assert_eq!(sends, (method == Method::Post).then_some(2048));
         assert_eq!(stop.is_some(), flight.kind == RequestKind::Abort);
-        assert!(stop.is_none_or(|stop| (1..=object.body.len()).contains(&stop)));
+        assert!(stop.is_none_or(|stop| (1..=object.size).contains(&stop)));
         match flight.kind {
             RequestKind::Basic | RequestKind::Head | RequestKind::Abort => assert_eq!(further, ""),
             RequestKind::Post => {
@@ -69,12 +70,12 @@ fn special_requests_say_what_they_want() {
             RequestKind::Hop => assert_eq!(further, "Connection: X-Bakeoff-Hop\r\nX-Bakeoff-Hop: 1\r\n"),
             RequestKind::Reload => assert_eq!(further, "Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
             RequestKind::Range { first, last } => {
-                assert!(first <= last && last < object.body.len());
+                assert!(first <= last && last < object.size);
                 assert_eq!(further, format!("Range: bytes={first}-{last}\r\n"));
             }
         }
         if matches!(flight.kind, RequestKind::Basic | RequestKind::Post) {
-            assert_eq!(expect, Expect::Body(object.body));
+            assert_eq!(expect, Expect::Body(object.body(object.at(now).number)));
         }
     }
     assert!(seen.iter().all(|&count| count > 50), "{seen:?}");

@@ -171,7 +171,7 @@ fn answer(population: &mut Population, ticket: u32, at: Nanos, good: bool) -> Op
     let object = population.object(&flight.name).unwrap();
     let fill = good && flight.kind == RequestKind::Basic && object.cachable && !flight.repeat;
     let whole = good && !matches!(flight.kind, RequestKind::Head | RequestKind::Ims304);
-    let fill_bytes = if fill { object.body.len().max(1) } else { 0 };
+    let fill_bytes = if fill { object.size.max(1) } else { 0 };
     population.finish(ticket, at, FlightEnd { failed: !good, whole, fill_bytes })
 }
 
