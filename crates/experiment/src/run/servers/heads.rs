@@ -9,6 +9,7 @@ use bakeoff_meter::HeadCounts;
 use bakeoff_robots::judge::{Fields, GRACE_SECS, ReplyFault};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::ContentCoding;
+use bakeoff_wire::stamp::Words;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the origin behind a front says of all objects. Moments are seconds since 1970.
@@ -44,7 +45,7 @@ impl OriginWords {
     }
 
     fn faults(&self, reply: SampledReply<'_>) -> impl Iterator<Item = ReplyFault> {
-        let fields = Fields::read(reply.head, 0);
+        let fields = Fields::read(reply.head, 0, &Words::default());
         let control = fields.cache_control;
         let kept = control.public && !control.forbids() && !control.contradicts;
         // What a front has coded is another representation, whose validators are its own.
