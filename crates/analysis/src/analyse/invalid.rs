@@ -1,6 +1,6 @@
 //! Reasons that make an arm's figures worthless, whatever they are.
 
-use super::series::{Series, Table, primary};
+use super::series::{GeneratorTable, Series, Table, primary};
 use super::{handshakes, lateness};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
@@ -28,15 +28,28 @@ pub(super) fn reason(
             .into_iter()
             .find_map(|name| own_reason(setup, table, &name).map(|why| format!("the baseline {name}: {why}")))
     };
-    own.or_else(of_baseline).or_else(|| late(setup, table.main(), arm))
+    own.or_else(of_baseline)
+        .or_else(|| late(setup, table.main(), arm, 1.0))
+        .or_else(|| of_generators(setup, table, arm))
+}
+
+/// The fault of one generator among several; all together may hide it.
+fn of_generators(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
+    table.generators.iter().find_map(|GeneratorTable { name, share, alone }| {
+        let all = SliceCounters::sum(alone.all().flat_map(|series| &series.column(arm).counters));
+        let why =
+            failing(&all, setup.max_errors, "requests").or_else(|| late(setup, alone.main(), arm, *share))?;
+        Some(format!("{name}: {why}"))
+    })
 }
 
 /// Open loop: the generator was late, and the figure that is judged suffers from it. In a duet times are not judged.
-fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+/// `share`: its part of the rate.
+fn late(setup: &Setup, series: &Series, arm: &str, share: f64) -> Option<String> {
     match () {
         () if setup.design.is_duet() => None,
         () if lateness::is_of_times(primary(setup)) => lateness::spoils_times(setup, series, arm),
-        () => lateness::spoils_cost(setup, series, arm),
+        () => lateness::spoils_cost(setup, series, arm, share),
     }
 }
 

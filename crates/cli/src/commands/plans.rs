@@ -27,6 +27,6 @@ fn list() -> Result<Exit, Failure> {
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    terminal::say(&kinds::checked(&args.plan, &args.set)?);
+    terminal::say(&kinds::checked(&args.plan, &args.set, &args.generators.all())?);
     Ok(Exit::Verdicts)
 }

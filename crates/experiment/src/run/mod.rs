@@ -27,6 +27,7 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{RoundReport, RunProgress};
 pub use scratch::Scratch;
+pub use servers::{Generators, Offer, Place, PlaceList, generator, refusal};
 
 use crate::environment::{self, MachineClaim, Placement};
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
@@ -44,6 +45,7 @@ use bakeoff_stats::{Margin, level};
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
 use bench::Bench;
+use servers::Remote;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,6 +65,8 @@ pub struct Run<'a> {
     pub interrupted: &'a AtomicBool,
     /// A quantile is asked for: it needs more rounds than other figures.
     pub quantiles: bool,
+    /// Generators on other hosts, if any.
+    pub generators: &'a Generators,
 }
 
 /// Schedule of the rounds.
@@ -135,7 +139,9 @@ impl Run<'_> {
         let _pinned = Pinned::to(&placement.generator).map_err(RunError::System)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
-                let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
+                let remote = Remote::connect(self, work, progress)?;
+                let load = (&placement, remote.as_ref());
+                let mut bench = servers::ServerBench::start(self, work, load, progress)?;
                 let result = go(self, &mut bench, environment, progress);
                 progress.stage("stopping the servers");
                 bench.stop(result)
@@ -177,7 +183,13 @@ impl Run<'_> {
             Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
             Err(_) => StoppedBy::Failed,
         };
-        let written = self.dir.write_end(ended, Vec::from_iter(claim.others()));
+        let lost = match &result {
+            Err(lost @ RunError::GeneratorLost { .. }) => {
+                Some(Warning { label: "generator-lost".to_owned(), sentence: lost.to_string() })
+            }
+            _ => None,
+        };
+        let written = self.dir.write_end(ended, claim.others().into_iter().chain(lost).collect());
         if result.is_ok() {
             written?;
         }
@@ -368,6 +380,8 @@ impl Run<'_> {
             study: plan.study.clone(),
             peak: None,
             link: bench.link(),
+            places: bench.places(),
+            address: self.generators.address.filter(|_| !self.generators.places.is_empty()),
             workload: WorkloadSetup { requests_of: own_slices(plan), ..sized(bench.workload(), &course) },
             subjects,
             environment,

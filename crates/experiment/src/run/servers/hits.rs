@@ -11,6 +11,7 @@ use bakeoff_meter::HitCounts;
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::serial_of;
 use bakeoff_workload::{Ask, Slice, Source, Workload};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -20,14 +21,14 @@ const NOT_MODIFIED: u16 = 304;
 /// A source of requests, with the numbers of their good replies.
 pub(super) struct Numbered<S> {
     source: S,
-    replies: Vec<ReplyOf>,
+    replies: Vec<ReplyNote>,
     /// Time at which everything ends, and requests in flight are cut off; `None`: with the requests.
     until: Option<Nanos>,
 }
 
 /// A good reply.
-#[derive(Clone, Copy, Debug)]
-struct ReplyOf {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ReplyNote {
     serial: Option<u64>,
     body_bytes: u64,
     /// From when the request was due.
@@ -42,6 +43,11 @@ impl<S> Numbered<S> {
     /// The same for a load that is cut off at this time from the job's start.
     pub(super) fn until(source: S, until: Option<Nanos>) -> Self {
         Self { source, replies: Vec::new(), until }
+    }
+
+    /// The notes of all threads.
+    pub(super) fn noted(all: Vec<Self>) -> Vec<ReplyNote> {
+        all.into_iter().flat_map(|source| source.replies).collect()
     }
 }
 
@@ -61,7 +67,7 @@ impl<S> RequestListener for Numbered<S> {
         if reply.status != NOT_MODIFIED {
             let response_ns = ended.done.since(ended.due).get();
             let (serial, body_bytes) = (serial_of(reply.head), reply.body_bytes);
-            self.replies.push(ReplyOf { serial, body_bytes, response_ns });
+            self.replies.push(ReplyNote { serial, body_bytes, response_ns });
         }
     }
 
@@ -76,10 +82,9 @@ pub(super) struct SeenNumbers(HashSet<u64>);
 
 impl SeenNumbers {
     /// Counts the hits in the notes of all threads.
-    pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
+    pub(super) fn judge(&mut self, noted: Vec<ReplyNote>) -> HitCounts {
         let mut counts = HitCounts::default();
-        for ReplyOf { serial, body_bytes, response_ns } in noted.into_iter().flat_map(|source| source.replies)
-        {
+        for ReplyNote { serial, body_bytes, response_ns } in noted {
             counts.replies += 1;
             counts.bytes += body_bytes;
             match serial {
@@ -118,7 +123,7 @@ mod tests {
     use bakeoff_workload::{Get, GetUrl};
 
     fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
-        let reply = |&(serial, body_bytes)| ReplyOf { serial, body_bytes, response_ns: 100 * body_bytes };
+        let reply = |&(serial, body_bytes)| ReplyNote { serial, body_bytes, response_ns: 100 * body_bytes };
         Numbered { source: (), replies: replies.iter().map(reply).collect(), until: None }
     }
 
@@ -127,11 +132,11 @@ mod tests {
         let mut seen = SeenNumbers::default();
         let two_threads =
             [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
-        let first = seen.judge(two_threads);
+        let first = seen.judge(Numbered::noted(two_threads.into()));
         let bytes = HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1, ..first };
         assert_eq!(first, HitCounts { hit_ns: 3_000, miss_ns: 3_000, ..bytes });
         assert_eq!((first.hit_mean(), first.miss_mean()), (Some(1_500.0), Some(1_500.0)));
-        let later = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
+        let later = seen.judge(Numbered::noted(vec![noted(&[(Some(2), 20), (Some(3), 1)])]));
         assert_eq!((later.hits, later.hit_bytes), (1, 20), "a number of an earlier slice is still known");
     }
 

@@ -1,0 +1,177 @@
+//! A load as one can hand it on: recipes of slices, and how fast each arm is asked.
+//!
+//! Measuring side, cold. A slice is never sent anywhere: it is a number and some steps, from which every machine that has
+//! the plan and its log makes the same requests. The digest says whether it did.
+
+use super::Workloads;
+use super::hits::whole_pass;
+use super::jobs::{in_lists, in_own_order, part_of};
+use crate::run::RunError;
+use crate::run::bench::Part;
+use bakeoff_loadgen::Lanes;
+use bakeoff_results::digest;
+use bakeoff_workload::Slice;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How a slice is made from a plan's workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Recipe {
+    /// The arm, by name as in `Plan::names`, whose workload it is.
+    pub(super) arm: String,
+    begin: Begin,
+    steps: Vec<Step>,
+}
+
+/// What a slice begins as.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Begin {
+    /// The requests of a round.
+    Round { round: u64, requests: usize },
+    /// Everything once, dealt to robots.
+    Pass { round: u64, robots: usize },
+}
+
+/// A change of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Step {
+    /// A stretch of each list.
+    Part { index: u32, of: u32 },
+    /// One list in an order of this seed.
+    OwnOrder(u64),
+    /// Dealt to this number of robots.
+    Lists(usize),
+    /// The first request of each list.
+    Firsts,
+    /// The first requests of the first list, so many, each a list.
+    Few(usize),
+}
+
+impl Step {
+    fn apply(self, slice: &Slice) -> Slice {
+        let of_lists = |lists: Vec<Vec<u32>>| Slice {
+            table: slice.table.clone(),
+            lists: Arc::new(lists),
+            at: Arc::default(),
+        };
+        match self {
+            Self::Part { index, of } => part_of(slice, Part { index, of }),
+            Self::OwnOrder(seed) => in_own_order(slice, seed),
+            Self::Lists(robots) => in_lists(slice, robots.max(1)),
+            Self::Firsts => {
+                of_lists(slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect())
+            }
+            Self::Few(count) => {
+                let first = slice.lists.first().into_iter().flatten();
+                of_lists(first.take(count).map(|&entry| vec![entry]).collect())
+            }
+        }
+    }
+}
+
+/// A slice with its recipe.
+#[derive(Clone)]
+pub(super) struct Dealt {
+    pub(super) slice: Slice,
+    pub(super) recipe: Recipe,
+}
+
+impl Dealt {
+    /// What a slice of this arm begins as.
+    pub(super) fn begin(workloads: &mut Workloads, arm: String, begin: Begin) -> Result<Self, RunError> {
+        let recipe = Recipe { arm, begin, steps: Vec::new() };
+        Ok(Self { slice: recipe.begun(workloads)?, recipe })
+    }
+
+    /// The same, changed.
+    pub(super) fn then(&self, step: Step) -> Self {
+        let mut recipe = self.recipe.clone();
+        recipe.steps.push(step);
+        Self { slice: step.apply(&self.slice), recipe }
+    }
+}
+
+impl Recipe {
+    /// The slice.
+    pub(super) fn make(&self, workloads: &mut Workloads) -> Result<Slice, RunError> {
+        let begun = self.begun(workloads)?;
+        Ok(self.steps.iter().fold(begun, |slice, step| step.apply(&slice)))
+    }
+
+    fn begun(&self, workloads: &mut Workloads) -> Result<Slice, RunError> {
+        let workload = workloads.workload_of(&self.arm)?;
+        match self.begin {
+            Begin::Round { round, requests } => workloads.round(workload, round, requests),
+            Begin::Pass { round, robots } => {
+                whole_pass(workloads.all[workload].as_mut(), round, robots.max(1))
+            }
+        }
+    }
+}
+
+/// How fast an arm is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LoadPace {
+    /// The plan's own clock.
+    Planned,
+    /// As fast as it answers: a closed loop of the slice's lists.
+    FullSpeed,
+    /// At random moments, in slots of its own where several arms are asked in one slice.
+    At { rate_per_s: f64, order: u64, slots: Option<SlotsOrder> },
+}
+
+/// The slots of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SlotsOrder {
+    pub(super) every_ns: u64,
+    pub(super) gap_ns: u64,
+    pub(super) seed: u64,
+    pub(super) arm: usize,
+    pub(super) of: usize,
+}
+
+/// The load of one arm.
+#[derive(Clone)]
+pub(super) struct ArmLoad {
+    pub(super) dealt: Dealt,
+    pub(super) pace: LoadPace,
+}
+
+/// Digest of what lanes are to ask, and in which order. It is of the same build on both sides, so the form of a reply
+/// that is expected may be written in any way that tells all forms apart.
+pub(super) fn digest_of(slices: &[&Slice], lanes_of: usize) -> String {
+    let mut text = format!("{lanes_of} lanes\n").into_bytes();
+    for slice in slices {
+        for request in &slice.table.requests {
+            for part in [request.method.as_str().as_bytes(), &request.target, &request.headers] {
+                text.extend_from_slice(&(part.len() as u64).to_le_bytes());
+                text.extend_from_slice(part);
+            }
+            text.extend_from_slice(format!("{:?}\n", request.expect).as_bytes());
+        }
+        for list in slice.lists.iter() {
+            text.extend_from_slice(&(list.len() as u64).to_le_bytes());
+            list.iter().for_each(|entry| text.extend_from_slice(&entry.to_le_bytes()));
+        }
+        slice.at.iter().for_each(|at| text.extend_from_slice(&at.get().to_le_bytes()));
+    }
+    digest::sha256(&[&text])
+}
+
+/// Lanes as they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LanesOrder {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) of: usize,
+}
+
+impl LanesOrder {
+    /// `None`: there are no such lanes.
+    pub(super) fn lanes(self) -> Option<Lanes> {
+        Lanes::some(self.first, self.count, self.of)
+    }
+}
