@@ -153,11 +153,12 @@ impl SliceRecord {
         Some(self.counted_by(counters, times))
     }
 
-    /// The slice as this generator counted it: of its times only lateness.
+    /// The slice as this generator counted it, from when it heard of it: of its times only lateness.
     pub fn of_part(&self, generator: u32) -> Option<Self> {
         let part = self.parts.iter().find(|part| part.generator == generator)?;
         let times = EncodedTimes { lateness: part.lateness.clone(), ..Times::default().encode() };
-        Some(self.counted_by(part.counters(), times))
+        let started_ns = self.started_ns + part.heard_ns;
+        Some(Self { started_ns, ..self.counted_by(part.counters(), times) })
     }
 
     fn counted_by(&self, counters: SliceCounters, times: EncodedTimes) -> Self {

@@ -249,3 +249,10 @@ pub enum RunError {
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,
 }
+
+impl RunError {
+    /// A name that no arm of the plan has.
+    pub(crate) fn no_arm(name: &str) -> Self {
+        Self::System(io::Error::other(format!("there is no arm {name}")))
+    }
+}

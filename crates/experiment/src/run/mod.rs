@@ -45,7 +45,6 @@ use bakeoff_stats::{Margin, level};
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
 use bench::Bench;
-use servers::Remote;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -139,7 +138,7 @@ impl Run<'_> {
         let _pinned = Pinned::to(&placement.generator).map_err(RunError::System)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
-                let remote = Remote::connect(self, work, progress)?;
+                let remote = servers::Remote::connect(self, work, progress)?;
                 let load = (&placement, remote.as_ref());
                 let mut bench = servers::ServerBench::start(self, work, load, progress)?;
                 let result = go(self, &mut bench, environment, progress);
@@ -216,6 +215,7 @@ impl Run<'_> {
         warnings.extend(kernel_threads(plan));
         warnings.extend(unchecked(plan));
         warnings.extend(left_out(plan));
+        warnings.extend(receive_interrupts(self.generators));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
@@ -417,6 +417,16 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
         ),
     };
     arms.into_iter().map(warning).collect()
+}
+
+/// A warning that a part of the work is in nobody's account if load comes from other hosts.
+fn receive_interrupts(generators: &Generators) -> Option<Warning> {
+    (!generators.places.is_empty()).then(|| Warning {
+        label: "receive-interrupts".to_owned(),
+        sentence: "the load comes from other hosts: packets are received in soft interrupts of this machine, mostly charged to \
+                   no process, so they are in path_cpu_per_request and not in the cost of an arm"
+            .to_owned(),
+    })
 }
 
 /// Warnings of arms that this machine has no program for.

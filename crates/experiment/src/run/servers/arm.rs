@@ -2,7 +2,6 @@
 
 use super::files::Files;
 use super::hits::SeenNumbers;
-use super::unknown_arm;
 use crate::environment::{self, Placement};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
@@ -92,7 +91,7 @@ impl Starter<'_> {
 
     fn start_up(&self, name: &str, padding: usize) -> Result<ServerArm, RunError> {
         let plan = self.run.plan;
-        let unknown = || unknown_arm(name);
+        let unknown = || RunError::no_arm(name);
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
         let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
         let context = self.context(name, arm, padding);

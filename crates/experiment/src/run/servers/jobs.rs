@@ -3,7 +3,6 @@
 use super::arm::ServerArm;
 use super::hits::{Numbered, ReplyNote};
 use super::order::{ArmLoad, Dealt, LoadPace, SlotsOrder, Step};
-use super::remote::Remote;
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
@@ -40,8 +39,20 @@ pub(super) struct Jobs<'a> {
     pub(super) seed: u64,
     pub(super) refused: Statuses,
     pub(super) interrupted: &'a AtomicBool,
-    /// Generators on other hosts; none: the lanes are this process' own.
-    pub(super) remote: Option<&'a Remote>,
+    /// Lanes of other processes; none: they are this one's own.
+    pub(super) elsewhere: Option<&'a dyn LanesElsewhere>,
+}
+
+/// Lanes of generators on other hosts.
+pub(super) trait LanesElsewhere: Sync {
+    /// Loads of several arms at the same time, by all lanes together. After Ctrl-C nothing is asked, and nothing was.
+    fn ask(
+        &self,
+        places: &mut [&mut ServerArm],
+        loads: &[ArmLoad],
+        extent: (BodyCheck, Nanos),
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<Heard>, RunError>;
 }
 
 impl<'a> Jobs<'a> {
@@ -133,8 +144,8 @@ impl<'a> Jobs<'a> {
         begin: &[usize],
         extent: (BodyCheck, Nanos),
     ) -> Result<Vec<Heard>, RunError> {
-        let all: Vec<Heard> = match self.remote {
-            Some(remote) => remote.ask(places, loads, extent, self.interrupted)?,
+        let all: Vec<Heard> = match self.elsewhere {
+            Some(elsewhere) => elsewhere.ask(places, loads, extent, self.interrupted)?,
             None => {
                 let towards = places.iter_mut().zip(loads).map(|(place, load)| Towards {
                     jobs: *self,
@@ -373,13 +384,6 @@ pub(super) fn order_seed(seed: u64, round: u64, arm: usize) -> u64 {
     SplitMix64::for_purpose(seed ^ OWN_ORDER ^ (arm as u64).rotate_left(32), round).next_u64()
 }
 
-/// All requests of a slice as one list, in random order.
-pub(super) fn in_own_order(slice: &Slice, seed: u64) -> Slice {
-    let mut list: Vec<u32> = slice.lists.iter().flatten().copied().collect();
-    SplitMix64::new(seed).shuffle(&mut list);
-    Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
-}
-
 /// All requests of a slice as one list, in the order in which robots would come to them.
 pub(super) fn in_one_list(slice: &Slice) -> Slice {
     if slice.lists.len() <= 1 {
@@ -389,27 +393,6 @@ pub(super) fn in_one_list(slice: &Slice) -> Slice {
     let in_turn = |place: usize| slice.lists.iter().filter_map(move |list| list.get(place)).copied();
     let list = (0..longest).flat_map(in_turn).collect();
     Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
-}
-
-/// A part of a slice: the stretch of each robot's list that is due.
-pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
-    if part.of <= 1 {
-        return slice.clone();
-    }
-    let at = |len: usize, index: u32| (len as u64 * u64::from(index) / u64::from(part.of)) as usize;
-    let stretch = |list: &Vec<u32>| list[at(list.len(), part.index)..at(list.len(), part.index + 1)].to_vec();
-    Slice {
-        table: slice.table.clone(),
-        lists: Arc::new(slice.lists.iter().map(stretch).collect()),
-        at: Arc::default(),
-    }
-}
-
-/// One list, dealt to this number of robots.
-pub(super) fn in_lists(slice: &Slice, robots: usize) -> Slice {
-    let deal = |robot| slice.lists.iter().flatten().skip(robot).step_by(robots).copied().collect();
-    let lists: Vec<Vec<u32>> = (0..robots).map(deal).collect();
-    Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() }
 }
 
 fn finished(place: &mut ServerArm, mut heard: Heard) -> Result<Heard, RunError> {
@@ -449,36 +432,6 @@ pub(super) fn no_replies(arm: &str, counters: &SliceCounters) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_workload::RequestTable;
-
-    fn slice(lists: Vec<Vec<u32>>) -> Slice {
-        Slice { table: Arc::new(RequestTable::default()), lists: Arc::new(lists), at: Arc::default() }
-    }
-
-    #[test]
-    fn arms_of_a_duet_get_the_same_requests_in_orders_of_their_own() {
-        let slice = slice(vec![(0..40).collect(), (40..60).collect()]);
-        let order = |arm| in_own_order(&slice, order_seed(7, 3, arm)).lists[0].clone();
-        let (one, other) = (order(0), order(1));
-        assert_ne!(one, other);
-        assert_eq!(one, order(0), "the same as often as it is asked");
-        for mut list in [one, other] {
-            list.sort_unstable();
-            assert_eq!(list, (0..60).collect::<Vec<u32>>());
-        }
-        assert_ne!(order_seed(7, 3, 0), order_seed(7, 4, 0));
-    }
-
-    #[test]
-    fn parts_of_a_slice_hold_each_request_once() {
-        let whole = slice(vec![(0..10).collect(), vec![10, 11], vec![]]);
-        let parts: Vec<Slice> = (0..4).map(|index| part_of(&whole, Part { index, of: 4 })).collect();
-        let lengths: Vec<usize> = parts.iter().map(Slice::len).collect();
-        assert_eq!(lengths, [2, 4, 2, 4]);
-        let robots: Vec<u32> = parts.iter().flat_map(|part| part.lists[0].clone()).collect();
-        assert_eq!(robots, whole.lists[0], "each robot goes on where it was");
-        assert_eq!(part_of(&whole, Part { index: 0, of: 1 }).lists, whole.lists);
-    }
 
     #[test]
     fn an_arm_without_a_reply_is_said_to_have_failed_only_if_it_failed() {

@@ -8,6 +8,7 @@ mod order;
 mod pages;
 mod populations;
 mod remote;
+mod shares;
 mod trees;
 pub(crate) mod trial;
 mod violation_notes;
@@ -24,16 +25,17 @@ use crate::environment::{self, Placement};
 use arm::{Executables, ServerArm, Starter};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::BodyCheck;
-use bakeoff_plan::{Arm, Fresh, LoadClock, Plan, RequestSource, RequestWork, SliceLengths, Violations};
+use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, SliceLengths, Violations};
 use bakeoff_results::{LinkSetup, PlaceSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
-use bakeoff_workload::{Slice, Workload};
-use jobs::{Heard, Jobs};
+
+use jobs::{Heard, Jobs, LanesElsewhere};
 use order::{Begin, Dealt, Step};
 pub(crate) use remote::Remote;
 pub use remote::{Generators, Offer, Place, PlaceList, generator, refusal};
+use shares::{Share, Workloads, own_workloads};
 use std::cell::Cell;
 use violation_notes::Noted;
 use violations::Planted;
@@ -53,6 +55,7 @@ const SETTLING_LAYERS: u64 = 5000;
 
 /// All arms, running.
 pub(crate) struct ServerBench<'a> {
+    remote: Option<&'a Remote>,
     starter: Starter<'a>,
     jobs: Jobs<'a>,
     workloads: Workloads,
@@ -67,63 +70,6 @@ pub(crate) struct ServerBench<'a> {
     executables: Executables,
     // Last: servers are stopped before their directories go.
     _scratch: Scratch,
-}
-
-struct Workloads {
-    /// Names of the arms as in `Plan::names`.
-    names: Vec<String>,
-    planted: Option<Planted>,
-    /// The common workload, and one more for each arm that has requests of its own.
-    all: Vec<Box<dyn Workload>>,
-    /// The shares of arms, none twice.
-    shares: Vec<Share>,
-    /// Index of each arm's share.
-    of: Vec<usize>,
-    /// The workloads of populations that have paths of their own.
-    own: Vec<Option<Box<dyn Workload>>>,
-}
-
-/// Slices that arms have in common.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Share {
-    /// Index of their workload.
-    workload: usize,
-    /// Their number of requests, if the plan sets it for the arm.
-    own: Option<usize>,
-}
-
-impl Workloads {
-    fn add(&mut self, share: Share) {
-        let known = self.shares.iter().position(|known| *known == share);
-        self.of.push(known.unwrap_or(self.shares.len()));
-        if known.is_none() {
-            self.shares.push(share);
-        }
-    }
-
-    fn share(&self, arm: usize) -> Share {
-        self.shares[self.of[arm]]
-    }
-
-    /// Index of the workload of an arm.
-    fn workload_of(&self, arm: &str) -> Result<usize, RunError> {
-        let place = self.names.iter().position(|name| name == arm);
-        let of = place.and_then(|place| self.of.get(place));
-        of.map(|of| self.shares[*of].workload).ok_or_else(|| unknown_arm(arm))
-    }
-
-    /// The requests of a round, violations among them.
-    fn round(&mut self, workload: usize, round: u64, requests: usize) -> Result<Slice, RunError> {
-        let slice = self.all[workload].slice(round, requests)?;
-        Ok(match &self.planted {
-            Some(planted) => planted.plant(&slice, round),
-            None => slice,
-        })
-    }
-}
-
-fn unknown_arm(name: &str) -> RunError {
-    RunError::System(std::io::Error::other(format!("there is no arm {name}")))
 }
 
 impl<'a> ServerBench<'a> {
@@ -158,7 +104,8 @@ impl<'a> ServerBench<'a> {
         trees::write(plan, &scratch, disk.site.as_ref(), &mut files, (&altered, &unsigned), progress)?;
         let _ = bakeoff_subject::supervisor::adopt_orphans();
         let refused = violations::statuses(plan.violations.as_ref());
-        let workloads = own_workloads(plan, work, (workload, planted))?;
+        let of_populations = populations::own_workloads(&work.populations, plan.seed)?;
+        let workloads = own_workloads(plan, work, (workload, planted), of_populations)?;
         let wire = Wire::make(plan, progress)?;
         let own_scratch = scratch.path().to_owned();
         let authority = files.certificate.as_ref().map(|certificate| certificate.ca.clone());
@@ -170,9 +117,11 @@ impl<'a> ServerBench<'a> {
         let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let reader = Reader::new(used, placement.subject.len());
         let starter = Starter { run, work, placement, wire, files, scratch: own_scratch, starts };
+        let elsewhere = remote.map(|remote| remote as &dyn LanesElsewhere);
         let mut bench = Self {
+            remote,
             starter,
-            jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted, remote },
+            jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted, elsewhere },
             workloads,
             noted,
             description,
@@ -202,7 +151,7 @@ impl<'a> ServerBench<'a> {
 
     /// Stops all servers and keeps their output, which errors then name.
     pub(crate) fn stop<T>(mut self, result: Result<T, RunError>) -> Result<T, RunError> {
-        self.jobs.remote.into_iter().for_each(Remote::stop);
+        self.remote.into_iter().for_each(Remote::stop);
         for place in std::mem::take(&mut self.arms) {
             self.starter.stop(place);
         }
@@ -560,7 +509,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn places(&self) -> Vec<PlaceSetup> {
-        self.jobs.remote.map(Remote::setup).unwrap_or_default()
+        self.remote.map(Remote::setup).unwrap_or_default()
     }
 
     fn link(&self) -> Option<LinkSetup> {
@@ -579,29 +528,6 @@ fn in_turn(random: &mut SplitMix64, arms: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..arms).collect();
     random.shuffle(&mut order);
     order
-}
-
-/// The common workload, and one more for each arm with paths of its own; and the number of requests for each arm.
-fn own_workloads(
-    plan: &Plan,
-    work: &RequestWork,
-    (common, planted): (Box<dyn Workload>, Option<Planted>),
-) -> Result<Workloads, RunError> {
-    let own = populations::own_workloads(&work.populations, plan.seed)?;
-    let (names, all) = (plan.names(), vec![common]);
-    let mut workloads = Workloads { names, planted, all, shares: Vec::new(), of: Vec::new(), own };
-    for name in plan.names() {
-        let arm = plan.arm_of(&name);
-        let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);
-        let Some(urls) = arm.and_then(|arm| arm.urls.clone()) else {
-            workloads.add(Share { workload: 0, own });
-            continue;
-        };
-        let work = RequestWork { source: RequestSource::Get(urls), ..work.clone() };
-        workloads.add(Share { workload: workloads.all.len(), own });
-        workloads.all.push(workloads::build(&work, plan.seed, false)?.0);
-    }
-    Ok(workloads)
 }
 
 /// Hash of a log in a file; a pipe has been read and is gone.

@@ -3,11 +3,11 @@
 //! Measuring side, cold. A slice is never sent anywhere: it is a number and some steps, from which every machine that has
 //! the plan and its log makes the same requests. The digest says whether it did.
 
-use super::Workloads;
 use super::hits::whole_pass;
-use super::jobs::{in_lists, in_own_order, part_of};
+use super::shares::Workloads;
 use crate::run::RunError;
 use crate::run::bench::Part;
+use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::Lanes;
 use bakeoff_results::digest;
 use bakeoff_workload::Slice;
@@ -173,5 +173,69 @@ impl LanesOrder {
     /// `None`: there are no such lanes.
     pub(super) fn lanes(self) -> Option<Lanes> {
         Lanes::some(self.first, self.count, self.of)
+    }
+}
+
+/// All requests of a slice as one list, in random order.
+fn in_own_order(slice: &Slice, seed: u64) -> Slice {
+    let mut list: Vec<u32> = slice.lists.iter().flatten().copied().collect();
+    SplitMix64::new(seed).shuffle(&mut list);
+    Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
+}
+
+/// A part of a slice: the stretch of each robot's list that is due.
+fn part_of(slice: &Slice, part: Part) -> Slice {
+    if part.of <= 1 {
+        return slice.clone();
+    }
+    let at = |len: usize, index: u32| (len as u64 * u64::from(index) / u64::from(part.of)) as usize;
+    let stretch = |list: &Vec<u32>| list[at(list.len(), part.index)..at(list.len(), part.index + 1)].to_vec();
+    Slice {
+        table: slice.table.clone(),
+        lists: Arc::new(slice.lists.iter().map(stretch).collect()),
+        at: Arc::default(),
+    }
+}
+
+/// One list, dealt to this number of robots.
+fn in_lists(slice: &Slice, robots: usize) -> Slice {
+    let deal = |robot| slice.lists.iter().flatten().skip(robot).step_by(robots).copied().collect();
+    let lists: Vec<Vec<u32>> = (0..robots).map(deal).collect();
+    Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::jobs::order_seed;
+    use super::*;
+    use bakeoff_workload::RequestTable;
+
+    fn slice(lists: Vec<Vec<u32>>) -> Slice {
+        Slice { table: Arc::new(RequestTable::default()), lists: Arc::new(lists), at: Arc::default() }
+    }
+
+    #[test]
+    fn arms_of_a_duet_get_the_same_requests_in_orders_of_their_own() {
+        let slice = slice(vec![(0..40).collect(), (40..60).collect()]);
+        let order = |arm| in_own_order(&slice, order_seed(7, 3, arm)).lists[0].clone();
+        let (one, other) = (order(0), order(1));
+        assert_ne!(one, other);
+        assert_eq!(one, order(0), "the same as often as it is asked");
+        for mut list in [one, other] {
+            list.sort_unstable();
+            assert_eq!(list, (0..60).collect::<Vec<u32>>());
+        }
+        assert_ne!(order_seed(7, 3, 0), order_seed(7, 4, 0));
+    }
+
+    #[test]
+    fn parts_of_a_slice_hold_each_request_once() {
+        let whole = slice(vec![(0..10).collect(), vec![10, 11], vec![]]);
+        let parts: Vec<Slice> = (0..4).map(|index| part_of(&whole, Part { index, of: 4 })).collect();
+        let lengths: Vec<usize> = parts.iter().map(Slice::len).collect();
+        assert_eq!(lengths, [2, 4, 2, 4]);
+        let robots: Vec<u32> = parts.iter().flat_map(|part| part.lists[0].clone()).collect();
+        assert_eq!(robots, whole.lists[0], "each robot goes on where it was");
+        assert_eq!(part_of(&whole, Part { index: 0, of: 1 }).lists, whole.lists);
     }
 }

@@ -5,7 +5,8 @@
 
 use super::hits::Numbered;
 use super::jobs::{self, Heard, Jobs, NotedRecording, no_replies, pacer};
-use super::{ServerBench, Workloads, populations};
+use super::shares::Workloads;
+use super::{ServerBench, populations};
 use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};

@@ -51,8 +51,21 @@ struct Shared {
 /// One launcher.
 struct Peer {
     place: String,
+    command: String,
     child: Mutex<Child>,
     input: Mutex<Option<ChildStdin>>,
+}
+
+impl Peer {
+    /// Ends the launcher, if it does not end by itself while it may.
+    fn end(&self, may_yet: impl Fn() -> bool) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        while may_yet() && matches!(child.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
 }
 
 struct State {
@@ -127,10 +140,12 @@ impl Channels {
         let clock = MonotonicClock::new();
         let (mut peers, mut ends) = (Vec::new(), Vec::new());
         for place in places {
-            let (child, input, output, errors) = launched(place)?;
+            let (child, input, output, errors) =
+                launched(place).inspect_err(|_| peers.iter().for_each(|peer: &Peer| peer.end(|| false)))?;
             ends.push((output, errors));
             peers.push(Peer {
                 place: place.to_string(),
+                command: place.command(),
                 child: Mutex::new(child),
                 input: Mutex::new(Some(input)),
             });
@@ -240,18 +255,11 @@ impl Channels {
             state = wait_for(&self.shared.changed, state);
         }
         drop(state);
+        let until = self.now() + STOP_WITHIN;
         for peer in &self.shared.peers {
             peer.input.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        let until = self.now() + STOP_WITHIN;
-        for peer in &self.shared.peers {
-            let mut child = peer.child.lock().unwrap_or_else(PoisonError::into_inner);
-            while self.now() < until && matches!(child.try_wait(), Ok(None)) {
-                thread::sleep(Duration::from_millis(5));
-            }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.shared.peers.iter().for_each(|peer| peer.end(|| self.now() < until));
     }
 
     pub(super) fn now(&self) -> Nanos {
@@ -349,9 +357,9 @@ impl Channels {
 
     fn not_there(&self, generator: usize, why: String) -> RunError {
         let said = self.last_words(generator);
-        let place = &self.shared.peers[generator].place;
+        let command = &self.shared.peers[generator].command;
         RunError::Generators(format!(
-            "generator {} is not there: {why}. {said} Nothing was sent. Try `{place}` by hand: bakeoff has to be in the PATH there",
+            "generator {} is not there: {why}. {said} Nothing was sent. Try it by hand: `{command}`",
             self.named_by_place(generator)
         ))
     }

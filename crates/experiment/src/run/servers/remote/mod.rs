@@ -12,8 +12,8 @@ mod place;
 mod serve;
 mod taken;
 
-use super::Heard;
 use super::arm::{Entry, ServerArm};
+use super::jobs::{Heard, LanesElsewhere};
 use super::order::{ArmLoad, LanesOrder, digest_of};
 use crate::environment;
 use crate::run::{Run, RunError, RunProgress};
@@ -91,8 +91,7 @@ impl Remote {
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
         let hand = |name: &str, path: &Path| {
-            let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
-            place::demand_size(name, path, size)?;
+            place::demand_size(name, path)?;
             let failed = |why: io::Error| {
                 RunError::Generators(format!("{}: {why}; generators need it", path.display()))
             };
@@ -129,49 +128,6 @@ impl Remote {
             count: place.lanes as usize,
             of,
         })
-    }
-
-    /// Loads of several arms at the same time, by all lanes. After Ctrl-C nothing is asked, and nothing was.
-    pub(super) fn ask(
-        &self,
-        places: &mut [&mut ServerArm],
-        loads: &[ArmLoad],
-        (check, limit): (BodyCheck, Nanos),
-        interrupted: &AtomicBool,
-    ) -> Result<Vec<Heard>, RunError> {
-        let arm = |(place, load): (&mut &mut ServerArm, &ArmLoad)| ArmOrder {
-            name: place.name.clone(),
-            entry: Entry::of(place.running.entry()),
-            instance: place.instance,
-            renew: std::mem::take(&mut place.renew),
-            notes: place.seen.is_some(),
-            recipe: load.dealt.recipe.clone(),
-            pace: load.pace,
-        };
-        let arms = places.iter_mut().zip(loads).map(arm).collect();
-        let order = LoadOrder { arms, full_check: check == BodyCheck::Full, limit_ns: limit.get() };
-        let slices: Vec<_> = loads.iter().map(|load| &load.dealt.slice).collect();
-        let of = self.lanes().map(|lanes| lanes.of).next().unwrap_or(1);
-        let wanted = digest_of(&slices, of);
-        let Waited::All(armed) = self.channels.say_to_all(&Order::Load(order), interrupted)? else {
-            return Ok(self.nothing(loads));
-        };
-        for (generator, answer) in armed.into_iter().enumerate() {
-            match answer {
-                Answer::Armed { digest } if digest == wanted => {}
-                Answer::Armed { .. } => return Err(self.channels.other_slice(generator)),
-                other => return Err(self.channels.unfit(generator, &other)),
-            }
-        }
-        let gone = self.channels.now();
-        let Waited::All(done) = self.channels.say_to_all(&Order::Go, interrupted)? else {
-            return Ok(self.nothing(loads));
-        };
-        let all = done.into_iter().enumerate().map(|(generator, answer)| match answer {
-            Answer::Done(done) if done.arms.len() == loads.len() => Ok(done),
-            other => Err(self.channels.unfit(generator, &other)),
-        });
-        self.added(all.collect::<Result<_, _>>()?, loads.len(), gone)
     }
 
     fn nothing(&self, loads: &[ArmLoad]) -> Vec<Heard> {
@@ -216,6 +172,50 @@ impl Remote {
     /// Ctrl-C or a failure may leave servers that a generator still asks: it ends first.
     pub(super) fn stop(&self) {
         self.channels.stop();
+    }
+}
+
+impl LanesElsewhere for Remote {
+    fn ask(
+        &self,
+        places: &mut [&mut ServerArm],
+        loads: &[ArmLoad],
+        (check, limit): (BodyCheck, Nanos),
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<Heard>, RunError> {
+        let arm = |(place, load): (&mut &mut ServerArm, &ArmLoad)| ArmOrder {
+            name: place.name.clone(),
+            entry: Entry::of(place.running.entry()),
+            instance: place.instance,
+            renew: std::mem::take(&mut place.renew),
+            notes: place.seen.is_some(),
+            recipe: load.dealt.recipe.clone(),
+            pace: load.pace,
+        };
+        let arms = places.iter_mut().zip(loads).map(arm).collect();
+        let order = LoadOrder { arms, full_check: check == BodyCheck::Full, limit_ns: limit.get() };
+        let slices: Vec<_> = loads.iter().map(|load| &load.dealt.slice).collect();
+        let of = self.lanes().map(|lanes| lanes.of).next().unwrap_or(1);
+        let wanted = digest_of(&slices, of);
+        let Waited::All(armed) = self.channels.say_to_all(&Order::Load(order), interrupted)? else {
+            return Ok(self.nothing(loads));
+        };
+        for (generator, answer) in armed.into_iter().enumerate() {
+            match answer {
+                Answer::Armed { digest } if digest == wanted => {}
+                Answer::Armed { .. } => return Err(self.channels.other_slice(generator)),
+                other => return Err(self.channels.unfit(generator, &other)),
+            }
+        }
+        let gone = self.channels.now();
+        let Waited::All(done) = self.channels.say_to_all(&Order::Go, interrupted)? else {
+            return Ok(self.nothing(loads));
+        };
+        let all = done.into_iter().enumerate().map(|(generator, answer)| match answer {
+            Answer::Done(done) if done.arms.len() == loads.len() => Ok(done),
+            other => Err(self.channels.unfit(generator, &other)),
+        });
+        self.added(all.collect::<Result<_, _>>()?, loads.len(), gone)
     }
 }
 

@@ -93,6 +93,13 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The same for a shell.
+    pub(super) fn command(&self) -> String {
+        shlex::try_join(self.words().iter().map(String::as_str)).unwrap_or_default()
+    }
+}
+
 /// As it was typed.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -259,15 +266,16 @@ pub(super) fn demand_reach(
     Ok(())
 }
 
-/// Refuses files that are too large to be handed over.
-pub(super) fn demand_size(name: &str, path: &Path, size: u64) -> Result<(), RunError> {
+/// Refuses files that cannot be handed over.
+pub(super) fn demand_size(name: &str, path: &Path) -> Result<(), RunError> {
     let most = if name == super::LOG { LARGEST_LOG } else { LARGEST };
-    if size <= most.get() {
+    let size = path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    if size.is_some_and(|size| size <= most.get()) {
         return Ok(());
     }
-    let (path, size) = (path.display(), Bytes::new(size));
     Err(RunError::Generators(format!(
-        "{path}: it is {size}, and generators take up to {most}; cut it, or leave --generator out"
+        "{}: generators take files of up to {most}, and this is none; cut it or put it into one, or leave --generator out",
+        path.display()
     )))
 }
 

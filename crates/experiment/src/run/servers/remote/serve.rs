@@ -7,8 +7,8 @@
 use super::super::arm::station;
 use super::super::jobs::{Jobs, NotedRecording, Towards, send};
 use super::super::order::{LoadPace, digest_of};
+use super::super::shares::{Workloads, own_workloads};
 use super::super::violations::{Planted, statuses};
-use super::super::{Workloads, own_workloads};
 use super::incoming::Incoming;
 use super::message::{
     Answer, ArmDone, ArmOrder, Done, GeneratorInfo, Line, LoadOrder, Order, PlanTerms, line,
@@ -288,7 +288,8 @@ impl Generator<'_> {
         let planted =
             plan.violations.as_ref().map(|plan_of| Planted::new(plan_of, workload.as_ref(), plan.seed));
         let planted = planted.transpose().map_err(|why| said(&why))?.and_then(|(planted, _)| planted);
-        let workloads = own_workloads(&plan, &work, (workload, planted)).map_err(|why| said(&why))?;
+        let workloads =
+            own_workloads(&plan, &work, (workload, planted), Vec::new()).map_err(|why| said(&why))?;
         let lanes = terms.lanes.lanes().filter(|lanes| lanes.count() <= self.info.lanes);
         let lanes = lanes.ok_or("there are no such lanes")?;
         let connections = work.connections as u64 * plan.names().len() as u64;
@@ -345,7 +346,7 @@ impl Stand {
         let Armed { loads, extent } = self.armed.take().ok_or("there is no load")?;
         let (work, seed) = (&self.work, self.plan.seed);
         let refused = statuses(self.plan.violations.as_ref());
-        let jobs = Jobs { work, seed, refused, interrupted, remote: None };
+        let jobs = Jobs { work, seed, refused, interrupted, elsewhere: None };
         let mut stations: BTreeMap<&str, &mut Station> =
             self.stations.iter_mut().map(|(name, (_, station))| (name.as_str(), station)).collect();
         let mut towards = Vec::new();
