@@ -87,7 +87,7 @@ fn lanes_elsewhere_ask_for_what_lanes_here_do_and_no_request_is_lost() {
         let urls = ["/a", "/b", "/c", "/d", "/e"].map(|path| format!("\"{path}\"")).join(", ");
         let workload = format!("kind = \"get\"\nurls = [{urls}]\n{clock}");
         let arms = format!("[arm.plain]\nurl = \"{a}/\"\n[arm.other]\nurl = \"{b}/\"");
-        let primary = "primary = \"response_p50\"\nmax_rounds = 2\nslice_requests = 100";
+        let primary = "primary = \"response_p50\"\nslice_requests = 100";
         yard.write("plan.toml", plan(primary, &workload, &arms));
         let run = |out: &str, places: &[String]| {
             let mut args = vec!["run", "plan.toml", "--quiet", "--out", out];
@@ -97,7 +97,7 @@ fn lanes_elsewhere_ask_for_what_lanes_here_do_and_no_request_is_lost() {
             (log.take(), totals(&yard, out))
         };
         let here = run("here", &[]);
-        assert_eq!(here.1, (600, 600), "three processes, two rounds");
+        assert_eq!(here.1, (900, 900), "three processes, three rounds");
         for places in [vec![via(3)], vec![via(1), via(1)], vec![via(1), via(2), via(1)]] {
             let out = format!("there-{}", places.len());
             let there = run(&out, &places);
@@ -259,12 +259,12 @@ fn check_refuses_what_no_generator_elsewhere_can_do() {
         (get, ORIGINS, "", vec![], "good"),
         (get, ORIGINS, "", two.clone(), "good"),
         (get, urls, "", ssh.clone(), "plain: its URL is on 127.0.0.1, which generator 1 (ssh:load-1)"),
-        (get, ORIGINS, "[link]\nrate = \"100Mbit\"", ssh.clone(), "a link is made on one machine"),
+        (get, ORIGINS, "link = \"100Mbit\"", ssh.clone(), "a link is made on one machine"),
         (get, &from, "", ssh.clone(), "`from` names addresses of this machine"),
         ("kind = \"command\"", commands, "", ssh.clone(), "commands are made where they are measured"),
         ("kind = \"get\"\nurls = [\"/\"]\nrobots = 1", ORIGINS, "", two, "2 generators share 1 connections"),
     ] {
-        yard.write("plan.toml", plan("", workload, &format!("{arms}\n{more}")));
+        yard.write("plan.toml", plan(more, workload, arms));
         let mut args = vec!["check", "plan.toml"];
         places.iter().for_each(|place| args.extend(["--generator", *place]));
         let ended = yard.run(&args);

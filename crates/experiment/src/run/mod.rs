@@ -423,7 +423,7 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
 fn receive_interrupts(generators: &Generators) -> Option<Warning> {
     (!generators.places.is_empty()).then(|| Warning {
         label: "receive-interrupts".to_owned(),
-        sentence: "the load comes from other hosts: packets are received in soft interrupts of this machine, mostly charged to \
+        sentence: "The load comes from other hosts: packets are received in soft interrupts of this machine, mostly charged to \
                    no process, so they are in path_cpu_per_request and not in the cost of an arm"
             .to_owned(),
     })
