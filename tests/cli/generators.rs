@@ -79,9 +79,7 @@ fn totals(yard: &Yard, dir: &str) -> (u64, u64) {
 
 #[test]
 fn lanes_elsewhere_ask_for_what_lanes_here_do_and_no_request_is_lost() {
-    for clock in
-        ["robots = 6", "clock = \"poisson\"\nrate = \"400/s\"\nconnections = 6\nmax_lateness = \"60s\""]
-    {
+    for clock in ["robots = 6", "clock = \"poisson\"\nrate = \"400/s\"\nconnections = 6"] {
         let (yard, log) = (Yard::new(), Logging::default());
         let (a, b) = (log.start(), log.start());
         let urls = ["/a", "/b", "/c", "/d", "/e"].map(|path| format!("\"{path}\"")).join(", ");
@@ -254,7 +252,7 @@ fn check_refuses_what_no_generator_elsewhere_can_do() {
     let get = crate::support::GET;
     let from = format!("{ORIGINS}\nfrom = \"127.0.0.2\"");
     let (ssh, two) = (vec!["ssh:load-1"], vec!["ssh:load-1", "ssh:load-2"]);
-    let commands = "[arm.plain]\ncommand = \"true\"\n[arm.tls]\ncommand = \"false\"";
+    let commands = "[arm.plain]\ncommand = [\"true\"]\n[arm.tls]\ncommand = [\"false\"]";
     for (workload, arms, more, places, words) in [
         (get, ORIGINS, "", vec![], "good"),
         (get, ORIGINS, "", two.clone(), "good"),

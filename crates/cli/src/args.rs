@@ -111,7 +111,7 @@ pub(crate) struct RunArgs {
     pub(crate) caches: CachesArgs,
 }
 
-/// Where the load of an experiment comes from.
+/// The source of an experiment's load.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct GeneratorArgs {
     /// Send the load from other hosts, all together: ssh:HOST, or via:WORDS with any launcher's words, such as
@@ -130,7 +130,7 @@ impl GeneratorArgs {
     }
 }
 
-/// What a generator offers.
+/// Limits of a generator.
 #[derive(Args, Debug)]
 pub(crate) struct GeneratorOfferArgs {
     /// Speak over standard input and output: the only way there is

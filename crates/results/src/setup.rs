@@ -103,7 +103,7 @@ pub struct Setup {
 pub struct PlaceSetup {
     /// `generator`.
     pub role: String,
-    /// Where it was started, as it was typed: `ssh:load-1`.
+    /// The place as it was typed: `ssh:load-1`.
     pub place: String,
     /// Its host, as it says itself.
     pub host: String,

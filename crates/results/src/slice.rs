@@ -71,7 +71,7 @@ pub struct PartRecord {
     pub generator_cpu_ns: u64,
     /// CPU of its busiest thread as a share of the wall time, 0 to 1.
     pub generator_busy: f64,
-    /// When it heard that the slice begins, after the run had said so: by its clock as the round trips place it.
+    /// Time from the run's `go` until it heard of it: by its clock as the round trips place it.
     pub heard_ns: u64,
     /// Histogram of lateness.
     pub lateness: String,
@@ -118,7 +118,7 @@ impl PartRecord {
         }
     }
 
-    /// What it counted, as counters of a slice.
+    /// Its counts as counters of a slice.
     pub fn counters(&self) -> SliceCounters {
         SliceCounters {
             requests: self.requests,

@@ -194,7 +194,7 @@ mod tests {
     use bakeoff_plan::RoundDesign;
     use bakeoff_results::{PartRecord, PlaceSetup, SliceRecord};
 
-    /// What b is said to be when the second of two generators has these failures, is so late, and begins so late.
+    /// The reason against b when the second of two generators has these failures, is so late, and begins so late.
     fn said(failures: u64, late: Nanos, begins: Nanos) -> Option<String> {
         let place = |host: &str, first_lane| PlaceSetup {
             host: host.to_owned(),

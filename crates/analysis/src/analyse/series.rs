@@ -45,7 +45,7 @@ pub(super) struct Table {
     pub(super) generators: Vec<GeneratorTable>,
 }
 
-/// What one generator sent.
+/// The share of one generator.
 pub(super) struct GeneratorTable {
     /// In words: `generator 2 (load-2)`.
     pub(super) name: String,

@@ -31,7 +31,7 @@ pub(super) fn check(stored: &StoredExperiment, verified: &mut Verified) {
     }
 }
 
-/// What is wrong with the parts of a slice. `lanes`: their number in an open loop, where each lane has every so-many-th
+/// Faults of the parts of a slice. `lanes`: their number in an open loop, where each lane has every so-many-th
 /// request of each stretch in which the slice was taken, and the number of stretches.
 fn faults(places: &[PlaceSetup], slice: &SliceRecord, lanes: Option<(u32, u32)>) -> Vec<String> {
     let mut faults = Vec::new();

@@ -56,7 +56,7 @@ pub enum RunError {
     GeneratorLost {
         /// Its number, host and place.
         generator: String,
-        /// How it was noticed.
+        /// The sign of it.
         why: String,
         /// The last words of its launcher.
         said: String,

@@ -47,7 +47,7 @@ pub(super) struct ServerArm {
     pub(super) renew: bool,
 }
 
-/// Where an arm is asked.
+/// The address of an arm, and its name in TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) address: SocketAddr,

@@ -56,7 +56,7 @@ pub(super) trait LanesElsewhere: Sync {
 }
 
 impl<'a> Jobs<'a> {
-    /// What the lanes of a station do of a load.
+    /// The job of a station's lanes, of a load.
     fn station_job(
         &self,
         slice: &Slice,
@@ -289,7 +289,7 @@ pub(super) struct Towards<'a> {
     pub(super) slice: &'a Slice,
     pub(super) pace: LoadPace,
     pub(super) client: &'a ClientPlan,
-    /// Whether the numbers of replies are noted.
+    /// The numbers of replies are noted.
     pub(super) notes: bool,
 }
 
@@ -335,7 +335,7 @@ pub(super) fn send(
 /// The recording of a job, and notes of its replies if they are watched.
 pub(super) type NotedRecording = (Recording, Vec<ReplyNote>);
 
-/// What came of a load, of all lanes together.
+/// Outcome of a load, of all lanes together.
 pub(super) struct Heard {
     pub(super) recording: Recording,
     pub(super) notes: Vec<ReplyNote>,

@@ -14,7 +14,7 @@ use bakeoff_workload::Slice;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How a slice is made from a plan's workload.
+/// Recipe of a slice, from a plan's workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Recipe {
     /// The arm, by name as in `Plan::names`, whose workload it is.
@@ -23,7 +23,7 @@ pub(super) struct Recipe {
     steps: Vec<Step>,
 }
 
-/// What a slice begins as.
+/// First form of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Begin {
@@ -79,7 +79,7 @@ pub(super) struct Dealt {
 }
 
 impl Dealt {
-    /// What a slice of this arm begins as.
+    /// The first form of a slice of this arm.
     pub(super) fn begin(workloads: &mut Workloads, arm: String, begin: Begin) -> Result<Self, RunError> {
         let recipe = Recipe { arm, begin, steps: Vec::new() };
         Ok(Self { slice: recipe.begun(workloads)?, recipe })
@@ -111,7 +111,7 @@ impl Recipe {
     }
 }
 
-/// How fast an arm is asked.
+/// Pace of an arm's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum LoadPace {

@@ -75,7 +75,7 @@ struct State {
     over: bool,
 }
 
-/// What is known of the far end of a channel.
+/// State of the far end of a channel.
 #[derive(Default)]
 struct End {
     /// Its host, once it has said so.
@@ -102,7 +102,7 @@ pub(super) struct Trip {
     pub(super) wall_offset_ns: i64,
 }
 
-/// What waiting for answers came to.
+/// Outcome of waiting for answers.
 pub(super) enum Waited {
     /// One a generator.
     All(Vec<Answer>),
@@ -305,7 +305,7 @@ impl Channels {
         self.shared.state().ends.iter_mut().filter_map(take).collect()
     }
 
-    /// Whether it came to be so before the time or the run's own end.
+    /// Waits until it is so; false if the time or the run ends before.
     fn wait(
         &self,
         interrupted: &AtomicBool,

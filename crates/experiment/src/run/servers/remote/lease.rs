@@ -5,7 +5,7 @@
 
 use bakeoff_units::Nanos;
 
-/// Why a generator is lost.
+/// Reasons why a generator is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LossCause {
     /// Nothing came from it for so long.
@@ -26,7 +26,7 @@ pub(super) struct Loss {
 #[derive(Debug)]
 pub(super) struct Leases {
     lease: Nanos,
-    /// When each was heard last; `None`: it has said `stopped`, and nothing more is expected of it.
+    /// The moment at which each was heard last; `None`: it has said `stopped`, and nothing more is expected of it.
     heard: Vec<Option<Nanos>>,
     first: Option<Loss>,
 }
@@ -72,7 +72,7 @@ impl Leases {
         self.first
     }
 
-    /// Whether nothing more is expected of any.
+    /// True if nothing more is expected of any.
     pub(super) fn all_ended(&self) -> bool {
         self.heard.iter().all(Option::is_none)
     }

@@ -18,7 +18,7 @@ pub(super) struct Line<T> {
     pub(super) say: T,
 }
 
-/// What a run says.
+/// Orders of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Order {
@@ -36,7 +36,7 @@ pub(super) enum Order {
     Stop,
 }
 
-/// What a generator answers.
+/// Answers of a generator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
@@ -49,7 +49,7 @@ pub(super) enum Answer {
     Stopped,
 }
 
-/// What a generator says of itself.
+/// Description of a generator by itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct GeneratorInfo {
     pub(super) host: String,
@@ -77,7 +77,7 @@ impl GeneratorInfo {
     }
 }
 
-/// How a plan is read there.
+/// Terms on which a plan is read there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PlanTerms {
     pub(super) name: String,
@@ -112,15 +112,15 @@ pub(super) struct ArmOrder {
     pub(super) pace: LoadPace,
 }
 
-/// What came of a load.
+/// Outcome of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) arms: Vec<ArmDone>,
-    /// When `go` was heard, by the generator's clock.
+    /// The moment at which `go` was heard, by the generator's clock.
     pub(super) heard_ns: u64,
 }
 
-/// What came of the load of one arm.
+/// Outcome of the load of one arm.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ArmDone {
     pub(super) counters: SliceCounters,

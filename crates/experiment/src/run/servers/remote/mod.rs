@@ -138,7 +138,7 @@ impl Remote {
             .collect()
     }
 
-    /// What all generators counted, arm by arm.
+    /// The counts of all generators, arm by arm.
     fn added(&self, all: Vec<Done>, arms: usize, gone: Nanos) -> Result<Vec<Heard>, RunError> {
         let mut heard: Vec<Option<Heard>> = (0..arms).map(|_| None).collect();
         for (generator, done) in all.into_iter().enumerate() {

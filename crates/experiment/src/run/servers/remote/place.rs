@@ -32,10 +32,10 @@ const SSH: [&str; 9] = [
     "-o",
     "RemoteCommand=none",
 ];
-/// What is started at the far end of `ssh`.
+/// Words of the far end of `ssh`.
 const GENERATOR: [&str; 3] = ["bakeoff", "generator", "--stdio"];
 
-/// Where a generator is started, and how.
+/// Place of a generator, with its launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On a host that one can log in to.
@@ -133,7 +133,7 @@ impl FromStr for PlaceList {
 /// The generators of a run; none: the load comes from this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generators {
-    /// Where they are.
+    /// Their places.
     pub places: Vec<Place>,
     /// Address of this machine that they reach, where servers listen; none: that of loopback.
     pub address: Option<Ipv4Addr>,
@@ -160,7 +160,7 @@ impl Generators {
     }
 }
 
-/// Why a plan cannot be run with generators at these places; `None`: it can, as far as one can say before they are there.
+/// The reason why a plan cannot be run with generators at these places; `None`: it can, as far as one can say before they are there.
 pub fn refusal(plan: &Plan, generators: &Generators) -> Option<String> {
     let Generators { places, address, .. } = generators;
     if places.is_empty() {

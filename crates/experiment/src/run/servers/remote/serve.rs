@@ -34,14 +34,14 @@ use std::time::{Duration, SystemTime};
 
 /// The lease until the run names one.
 const FIRST_LEASE: Nanos = Nanos::from_secs(60);
-/// How often the lease is looked at.
+/// Time between two looks at the lease.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time to end by itself once the run is gone.
 const GRACE: Duration = Duration::from_secs(2);
 /// Most bytes that are taken at once.
 const LARGEST: u64 = 1 << 30;
 
-/// What a generator offers, and to whom.
+/// Limits of a generator.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// Lanes; `None`: one a core that it may use.
@@ -52,16 +52,16 @@ pub struct Offer {
     pub stuck: fn(),
 }
 
-/// What the reading thread tells.
+/// Message of the reading thread.
 enum Said {
     Order { n: u64, order: Order, file: Option<File>, heard_ns: u64 },
     Gone(String),
 }
 
-/// What threads share.
+/// State that threads share.
 struct Shared {
     clock: MonotonicClock,
-    /// When anything was heard last.
+    /// The moment at which anything was heard last.
     heard_ns: AtomicU64,
     lease_ns: AtomicU64,
     /// The load ends at once.

@@ -1,4 +1,4 @@
-//! What a generator was handed: files without a name, which are gone with the process however it ends.
+//! Files that a generator was handed: without a name, and gone with the process however it ends.
 //!
 //! Cold. Names are keys here and never paths.
 
