@@ -20,6 +20,7 @@ mod doctor;
 mod environment_gone_wrong;
 mod files;
 mod fronts;
+mod generators;
 mod guest;
 mod guide;
 mod honest;

@@ -107,6 +107,7 @@ mod tests {
                 ended_ns: started_ns + SECOND,
                 order_seed: None,
                 populations: Default::default(),
+                parts: Vec::new(),
                 counters: Default::default(),
                 times: Default::default(),
             }

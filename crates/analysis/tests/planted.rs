@@ -101,6 +101,7 @@ fn slice(round: u32, arm: &str, us: f64) -> SliceRecord {
         },
         times: Times::default().encode(),
         populations: BTreeMap::new(),
+        parts: Vec::new(),
     }
 }
 

@@ -5,12 +5,14 @@ use bakeoff_caches::TimeScale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
+use bakeoff_experiment::run::{Generators, PlaceList};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
 use bakeoff_plan::{Only, PlanError, Setting};
 use bakeoff_robots::ledger::Beat;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};
+use std::net::Ipv4Addr;
 use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Origin(OriginArgs),
     /// Ask as the robots of a bake-off's plan do, of an origin started elsewhere by `origin --plan`
     Robots(RobotsArgs),
+    /// Send a share of the load of an experiment that another host runs with --generator
+    Generator(GeneratorOfferArgs),
     /// Print the figures of a bake-off's phases under the names of Polygraph's `lx`
     Extract(ExtractArgs),
     /// Run the public HTTP cache suite against products as bake-offs have them
@@ -101,10 +105,45 @@ pub(crate) struct RunArgs {
     #[arg(long = "part", value_name = "NAME", conflicts_with = "resume")]
     pub(crate) parts: Vec<String>,
     /// Go on with the run in this results directory
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget", "places", "address"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) generators: GeneratorArgs,
+    #[command(flatten)]
     pub(crate) caches: CachesArgs,
+}
+
+/// The source of an experiment's load.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct GeneratorArgs {
+    /// Send the load from other hosts, all together: ssh:HOST, or via:WORDS with any launcher's words, such as
+    /// 'via:docker exec -i load bakeoff generator --stdio'; may be given more than once
+    #[arg(long = "generator", value_name = "PLACE,...")]
+    places: Vec<PlaceList>,
+    /// With --generator: address of this machine where servers listen, such as 10.0.0.2 [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<Ipv4Addr>,
+}
+
+impl GeneratorArgs {
+    /// The generators.
+    pub(crate) fn all(&self) -> Generators {
+        Generators::at(self.places.iter().flat_map(|list| list.0.clone()).collect(), self.address)
+    }
+}
+
+/// Limits of a generator.
+#[derive(Args, Debug)]
+pub(crate) struct GeneratorOfferArgs {
+    /// Speak over standard input and output: the only way there is
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
+    /// Addresses that it may load, such as 10.0.0.2 or 10.0.0.0/24 [default: any]; may be given more than once
+    #[arg(long, value_name = "RANGE")]
+    pub(crate) only: Vec<LocalAddresses>,
+    /// Threads that it offers, at most [default: one a core that it may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
 }
 
 /// Where the connections of a bake-off's robots come from.
@@ -343,6 +382,8 @@ pub(crate) struct CompareArgs {
     pub(crate) commands: Vec<String>,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
+    #[command(flatten)]
+    pub(crate) generators: GeneratorArgs,
     /// What stands before the server: a product such as varnish, haproxy, squid or nginx, with a configuration of yours
     /// behind `=`, or none. Given more than once: what each costs and gains, with an empty store and with a full one; given
     /// once: two configurations of it before the built-in origin
@@ -788,6 +829,8 @@ pub(crate) struct CheckArgs {
     pub(crate) plan: String,
     #[command(flatten)]
     pub(crate) set: SetArgs,
+    #[command(flatten)]
+    pub(crate) generators: GeneratorArgs,
 }
 
 #[derive(Args, Clone, Debug)]

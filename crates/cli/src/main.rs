@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Load(args) => commands::load::load(&args),
         Command::Origin(args) => commands::origin::origin(&args),
         Command::Robots(args) => commands::robots::robots(&args),
+        Command::Generator(args) => commands::generator::generator(&args),
         Command::Extract(args) => commands::extract::extract(&args),
         Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Layer(args) => commands::layer::layer(&args),

@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 proof: None,
                 order_seed: None,
                 populations: BTreeMap::new(),
+                parts: Vec::new(),
                 ended_ns: started_ns + counters.wall_ns,
                 started_ns,
                 counters,

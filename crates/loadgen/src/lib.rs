@@ -16,6 +16,7 @@ mod engine;
 mod exchange;
 mod flow;
 mod job;
+mod lanes;
 mod listener;
 mod local;
 mod pacer;
@@ -38,6 +39,7 @@ pub use delay::OwnLateness;
 pub use dry::DryRun; // for benches/generate.rs
 pub use engine::Engine;
 pub use job::{BodyCheck, ConnectionLimits, Pace, Pools, Protocol, Reuse, StationJob, Target};
+pub use lanes::Lanes;
 pub use listener::{Continuation, Reply, RequestEnd, RequestListener};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Bursts, Constant, Original, Pacer, Poisson, Slots, Slotted};

@@ -4,6 +4,7 @@ use crate::delay::OwnLateness;
 use crate::engine::Engine;
 use crate::flow::Plan;
 use crate::job::{Pace, Protocol, StationJob, Target};
+use crate::lanes::Lanes;
 use crate::listener::RequestListener;
 use crate::profile::Profile;
 use crate::sampler;
@@ -22,7 +23,8 @@ pub struct Station {
     target: Target,
     cores: Vec<usize>,
     network: Option<Namespace>,
-    /// At least one.
+    lanes: Lanes,
+    /// One a lane.
     workers: Vec<Worker>,
     clock: MonotonicClock,
     engine: Engine,
@@ -55,6 +57,20 @@ pub struct Recording {
     pub profile: Option<Profile>,
 }
 
+impl Recording {
+    /// Adds what another generator did at the same time: counts and histograms. The busiest thread is that of either.
+    pub fn add_beside(&mut self, other: &Self) {
+        let busy = self.counters.generator_busy.max(other.counters.generator_busy);
+        self.counters.add_beside(&other.counters);
+        self.counters.generator_busy = busy;
+        self.times.merge(&other.times);
+        self.gave_up |= other.gave_up;
+        self.tls = self.tls.take().or_else(|| other.tls.clone());
+        self.violation = self.violation.take().or_else(|| other.violation.clone());
+        self.handshakes.merge(&other.handshakes);
+    }
+}
+
 /// The interface to the kernel, as results name it.
 pub const DRIVER: &str = "epoll";
 
@@ -68,23 +84,22 @@ impl Station {
     /// # Errors
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(target: Target, threads: usize, cores: Vec<usize>) -> io::Result<Self> {
-        Self::with(target, threads, cores, Engine::default())
+        Self::with(target, Lanes::all(threads), cores, Engine::default())
     }
 
-    /// The same with settings. Whether the kernel keeps to a range of ports by itself is looked at in the network of
+    /// The same with settings, and with the lanes of one generator among several. Whether the kernel keeps to a range of ports by itself is looked at in the network of
     /// the caller.
     ///
     /// # Errors
     ///
     /// As [`Station::new`].
-    pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
+    pub fn with(target: Target, lanes: Lanes, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
-        let threads = threads.max(1);
-        let mut workers = Vec::with_capacity(threads);
-        for place in 0..threads {
-            workers.push(Worker::new(Driver::new(clock)?, clock, (place, threads), target.ports));
+        let mut workers = Vec::with_capacity(lanes.count());
+        for lane in lanes.numbers() {
+            workers.push(Worker::new(Driver::new(clock)?, clock, (lane, lanes.of()), target.ports));
         }
-        Ok(Self { target, cores, network: None, workers, clock, engine })
+        Ok(Self { target, cores, network: None, lanes, workers, clock, engine })
     }
 
     /// The same, with its connections made in another network than bakeoff's own.
@@ -94,9 +109,9 @@ impl Station {
         self
     }
 
-    /// Number of generator threads.
-    pub fn threads(&self) -> usize {
-        self.workers.len()
+    /// The lanes of its threads.
+    pub const fn lanes(&self) -> Lanes {
+        self.lanes
     }
 
     /// The target of requests.
@@ -167,7 +182,7 @@ impl Station {
         }
         let start = job.begins.map_or_else(|| self.clock.now() + HEAD_START, |at| self.clock.at(at));
         let streams = self.target.protocol.streams();
-        let plans = plans(job.pace, &job.robots, self.workers.len(), streams);
+        let plans = plans(job.pace, &job.robots, self.lanes, streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
         let engine = self.engine;
         let reports: Vec<io::Result<(WorkerReport, Nanos, S)>> = thread::scope(|scope| {
@@ -213,28 +228,28 @@ fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-fn plans(pace: Pace, robots: &[usize], workers: usize, streams: usize) -> Vec<Plan> {
-    let part = |of: usize, worker| of / workers + usize::from(worker < of % workers);
-    let share = |of: usize, worker| part(of, worker).max(1) * streams;
+fn plans(pace: Pace, robots: &[usize], lanes: Lanes, streams: usize) -> Vec<Plan> {
+    let part = |all: usize, lane| all / lanes.of() + usize::from(lane < all % lanes.of());
+    let share = |all: usize, lane| part(all, lane).max(1) * streams;
     match pace {
         Pace::Closed { think, spread, connections } => {
-            let plan = |worker| {
+            let plan = |(worker, lane)| {
                 let robots = robots.get(worker).copied().unwrap_or(0);
-                let seats = connections.map(|all| share(all, worker)).filter(|seats| *seats < robots);
+                let seats = connections.map(|all| share(all, lane)).filter(|seats| *seats < robots);
                 Plan::Closed { think, spread, robots, seats }
             };
-            (0..workers).map(plan).collect()
+            lanes.numbers().enumerate().map(plan).collect()
         }
         Pace::Open { pacers, connections } => {
-            let pacers = pacers.into_iter().enumerate();
-            pacers.map(|(worker, pacer)| Plan::Open { pacer, seats: share(connections, worker) }).collect()
+            let pacers = pacers.into_iter().zip(lanes.numbers());
+            pacers.map(|(pacer, lane)| Plan::Open { pacer, seats: share(connections, lane) }).collect()
         }
         Pace::Sourced { connections } => {
-            (0..workers).map(|worker| Plan::Sourced { seats: share(connections, worker) }).collect()
+            lanes.numbers().map(|lane| Plan::Sourced { seats: share(connections, lane) }).collect()
         }
         Pace::Pooled(pools) => {
             let each = pools.each.max(1);
-            (0..workers).map(|worker| Plan::Pooled { robots: part(pools.robots, worker), each }).collect()
+            lanes.numbers().map(|lane| Plan::Pooled { robots: part(pools.robots, lane), each }).collect()
         }
     }
 }

@@ -156,7 +156,17 @@ impl Plan {
     /// The text is no plan; the message shows where and why.
     pub fn parse(name: &str, origin: &str, text: &str, base_dir: &Path) -> Result<Self, PlanError> {
         let file = PlanFile::parse(origin, text)?;
-        check::check(name, origin, text, base_dir, file)
+        check::check(name, origin, text, base_dir, &file)
+    }
+
+    /// The same of a text that was checked on the machine with the servers: what that has is not looked for here, and no
+    /// arm is left out.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`].
+    pub fn parse_for_elsewhere(name: &str, origin: &str, text: &str) -> Result<Self, PlanError> {
+        let file = PlanFile::parse(origin, text)?;
+        check::check_for_elsewhere(name, origin, text, &file)
     }
 
     /// Checks that the files, programs and cores that it names are on this machine, which lets a process use `cores`.

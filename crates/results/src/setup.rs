@@ -6,6 +6,7 @@ use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// Everything that is fixed before the first slice (`setup.json`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +82,12 @@ pub struct Setup {
     pub study: Option<String>,
     /// The link between generator and subjects; none: loopback.
     pub link: Option<LinkSetup>,
+    /// Generators on other hosts; none: this machine's own threads sent the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceSetup>,
+    /// Address that servers listen on for them, if that is not loopback's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Ipv4Addr>,
     /// What a search for peaks stands on, where there is one.
     pub peak: Option<PeakSetup>,
     /// The workload.
@@ -89,6 +96,46 @@ pub struct Setup {
     pub subjects: BTreeMap<String, SubjectSetup>,
     /// The machine and what was found before the run.
     pub environment: Environment,
+}
+
+/// A generator on another host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceSetup {
+    /// `generator`.
+    pub role: String,
+    /// The place as it was typed: `ssh:load-1`.
+    pub place: String,
+    /// Its host, as it says itself.
+    pub host: String,
+    /// That host's boot.
+    pub boot: String,
+    /// SHA-256 of its executable.
+    pub build: String,
+    /// Cores that it may use.
+    pub cores: u32,
+    /// Its first lane, from 1.
+    pub first_lane: u32,
+    /// Number of its lanes.
+    pub lanes: u32,
+    /// Least time of a beat and its answer before the rounds, ns.
+    pub round_trip_ns: Option<u64>,
+    /// Its wall clock less this machine's, as that beat placed it, ns.
+    pub offset_ns: Option<i64>,
+}
+
+impl Setup {
+    /// Threads that sent the load, on this machine or on others.
+    pub fn generator_threads(&self) -> usize {
+        let lanes: u32 = self.places.iter().map(|place| place.lanes).sum();
+        if lanes > 0 { lanes as usize } else { self.environment.generator_cores.len().max(1) }
+    }
+}
+
+impl PlaceSetup {
+    /// In words, for sentences: `generator 2 (load-2)`.
+    pub fn in_words(number: usize, host: &str) -> String {
+        format!("generator {number} ({host})")
+    }
 }
 
 /// What the workload turned out to be.

@@ -81,8 +81,10 @@ pub struct Context<'a> {
     pub max_age: Option<Nanos>,
     /// The most that the subject may use. It does not hold for `prepare`.
     pub limits: Limits,
-    /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
+    /// The network that the subject is in; none: bakeoff's own.
     pub network: Option<Network>,
+    /// The address that it listens on in bakeoff's own network.
+    pub address: Ipv4Addr,
     /// The bakeoff executable for supervisor and origin; none: the running one.
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; waiting ends then.
@@ -145,6 +147,7 @@ impl<'a> Context<'a> {
             max_age: None,
             limits: Limits::default(),
             network: None,
+            address: Ipv4Addr::LOCALHOST,
             executable: None,
             interrupted,
         }
@@ -173,7 +176,7 @@ impl<'a> Context<'a> {
 
     /// The address that the subject listens on.
     pub(crate) fn host(&self) -> Ipv4Addr {
-        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
+        self.network.as_ref().map_or(self.address, |network| network.address)
     }
 
     /// Does something in the subject's network: processes that are started there stay there.

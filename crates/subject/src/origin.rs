@@ -38,7 +38,7 @@ impl Subject for Origin {
         let mut argv = vec![program.display().to_string(), "origin".into()];
         let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
         option("--port", place.port.to_string());
-        if place.context.network.is_some() {
+        if !place.context.host().is_loopback() {
             option("--address", place.context.host().to_string());
         }
         option("--catalog", catalogue.display().to_string());

@@ -233,6 +233,7 @@ mod tests {
             counters,
             times: Times::default().encode(),
             populations: Default::default(),
+            parts: Vec::new(),
         }
     }
 

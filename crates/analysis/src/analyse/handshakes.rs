@@ -27,7 +27,7 @@ pub(super) fn off<'c>(
     let made = sum(counters.clone())?;
     let achieved = made.resumed_share()?;
     // Each thread chooses connections by turns, so that a part of a slice may hold one more or fewer.
-    let workers = setup.environment.generator_cores.len().max(1) * setup.design.parts.max(1) as usize;
+    let workers = setup.generator_threads() * setup.design.parts.max(1) as usize;
     let rounding = (counters.into_iter().count() * workers) as f64 / made.completed() as f64;
     let bound = TOLERANCE + rounding;
     if (achieved - asked).abs() <= bound {

@@ -1,6 +1,6 @@
 //! Reasons that make an arm's figures worthless, whatever they are.
 
-use super::series::{Series, Table, primary};
+use super::series::{GeneratorTable, Series, Table, primary};
 use super::{handshakes, lateness};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
@@ -8,6 +8,9 @@ use bakeoff_meter::{ErrorClass, HitCounts, SliceCounters};
 use bakeoff_results::{PopulationSetup, Setup, WRONG_BYTES, second};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
+
+/// Generators may begin so small a part of a slice apart: 1/20.
+const MOST_APART: u64 = 20;
 
 /// The reason why the arm is invalid; an invalid baseline makes every arm of its stratum so.
 ///
@@ -28,15 +31,48 @@ pub(super) fn reason(
             .into_iter()
             .find_map(|name| own_reason(setup, table, &name).map(|why| format!("the baseline {name}: {why}")))
     };
-    own.or_else(of_baseline).or_else(|| late(setup, table.main(), arm))
+    own.or_else(of_baseline)
+        .or_else(|| late(setup, table.main(), arm, 1.0))
+        .or_else(|| of_generators(setup, table, arm))
+}
+
+/// The fault of one generator among several; all together may hide it.
+fn of_generators(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
+    let of_one = |GeneratorTable { name, share, alone }: &GeneratorTable| {
+        let all = SliceCounters::sum(alone.all().flat_map(|series| &series.column(arm).counters));
+        let why =
+            failing(&all, setup.max_errors, "requests").or_else(|| late(setup, alone.main(), arm, *share))?;
+        Some(format!("{name}: {why}"))
+    };
+    table.generators.iter().find_map(of_one).or_else(|| apart(setup, table, arm))
+}
+
+/// A clock whose due times hang together, as equal gaps do: generators began a slice too far apart.
+fn apart(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
+    let hangs_together = setup.max_lateness_ns.is_some() && setup.design.loads.is_empty();
+    if !hangs_together || setup.load.contains("poisson") {
+        return None;
+    }
+    let begun: Vec<&Vec<u64>> =
+        table.generators.iter().map(|of| &of.alone.main().column(arm).started_ns).collect();
+    let counters = table.main().column(arm).counters.iter().enumerate();
+    counters.into_iter().find_map(|(slice, SliceCounters { wall_ns, .. })| {
+        let began = || begun.iter().filter_map(|of| of.get(slice));
+        let spread = began().max()? - began().min()?;
+        (spread > wall_ns / MOST_APART).then(|| {
+            let (spread, wall) = (Nanos::new(spread), Nanos::new(*wall_ns));
+            format!("its generators began a slice of {wall} {spread} apart, more than 1/{MOST_APART} of it: their requests did not come at the moments that the clock has")
+        })
+    })
 }
 
 /// Open loop: the generator was late, and the figure that is judged suffers from it. In a duet times are not judged.
-fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+/// `share`: its part of the rate.
+fn late(setup: &Setup, series: &Series, arm: &str, share: f64) -> Option<String> {
     match () {
         () if setup.design.is_duet() => None,
         () if lateness::is_of_times(primary(setup)) => lateness::spoils_times(setup, series, arm),
-        () => lateness::spoils_cost(setup, series, arm),
+        () => lateness::spoils_cost(setup, series, arm, share),
     }
 }
 
@@ -148,4 +184,89 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
         (busy >= GENERATOR_LIMIT)
             .then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::series::Depth;
+    use bakeoff_meter::{Histogram, Times};
+    use bakeoff_plan::RoundDesign;
+    use bakeoff_results::{PartRecord, PlaceSetup, SliceRecord};
+
+    /// The reason against b when the second of two generators has these failures, is so late, and begins so late.
+    fn said(failures: u64, late: Nanos, begins: Nanos) -> Option<String> {
+        let place = |host: &str, first_lane| PlaceSetup {
+            host: host.to_owned(),
+            first_lane,
+            lanes: 1,
+            ..PlaceSetup::default()
+        };
+        let setup = Setup {
+            arms: ["a", "a'", "b"].map(str::to_owned).to_vec(),
+            baseline: "a".to_owned(),
+            primary: "response_p50".to_owned(),
+            load: "open loop, constant 1000/s".to_owned(),
+            max_errors: 0.1,
+            max_lateness_ns: Some(1_000_000),
+            places: vec![place("x", 1), place("y", 2)],
+            ..Setup::default()
+        };
+        let part = |generator, errors: u64, late, begins: Nanos| {
+            let mut lateness = Histogram::new();
+            (0..100).for_each(|_| lateness.record(late));
+            let heard_ns = begins.get();
+            let counters = SliceCounters {
+                requests: 100,
+                replies: 100 - errors,
+                errors: BTreeMap::from([("reset".to_owned(), errors)]),
+                wall_ns: 1_000_000_000,
+                ..SliceCounters::default()
+            };
+            PartRecord { generator, heard_ns, ..PartRecord::default() }.of(counters, &lateness)
+        };
+        let slice = |arm: &str| {
+            let is_b = arm == "b";
+            let (failures, late, begins) = if is_b { (failures, late, begins) } else { Default::default() };
+            let parts = vec![part(1, 0, Nanos::ZERO, Nanos::ZERO), part(2, failures, late, begins)];
+            let mut counters = parts[0].counters();
+            counters.add_beside(&parts[1].counters());
+            let times = Times { lateness: parts[0].lateness(), ..Times::default() };
+            SliceRecord {
+                round: 0,
+                position: 0,
+                arm: arm.to_owned(),
+                design: RoundDesign::Pairs,
+                load: None,
+                block: 0,
+                start: 0,
+                proof: None,
+                started_ns: 0,
+                ended_ns: 1,
+                order_seed: None,
+                counters,
+                times: times.encode(),
+                populations: BTreeMap::new(),
+                parts,
+            }
+        };
+        let slices: Vec<SliceRecord> = setup.arms.iter().map(|arm| slice(arm)).collect();
+        let table = Table::read(&setup, &slices, Depth::Histograms).unwrap();
+        reason(&setup, &table, &BTreeMap::new(), "b")
+    }
+
+    #[test]
+    fn one_generator_s_fault_is_its_own_though_all_together_hide_it() {
+        let ms = Nanos::from_millis;
+        assert_eq!(said(10, Nanos::from_micros(500), ms(50)), None, "all within their bounds");
+        let failed = said(20, ms(0), ms(0)).unwrap();
+        assert!(
+            failed.starts_with("generator 2 (y): 20 % of its requests failed, most by reset"),
+            "{failed}"
+        );
+        let late = said(0, ms(3), ms(0)).unwrap();
+        assert!(late.starts_with("generator 2 (y): the generator was late"), "{late}");
+        let apart = said(0, ms(0), ms(51)).unwrap();
+        assert!(apart.contains("began a slice of 1 s 51 ms apart, more than 1/20"), "{apart}");
+    }
 }

@@ -30,9 +30,9 @@ pub(super) fn spoils_times(setup: &Setup, series: &Series, arm: &str) -> Option<
     latest(&with_baseline(setup, series, arm), bound).map(|of| of.in_words(bound, arm))
 }
 
-/// Why its cost says nothing either.
-pub(super) fn spoils_cost(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
-    let (bound, asked) = (bound(setup, series)?, rate(setup, series));
+/// Why its cost says nothing either; `share`: the part of the rate that these rounds are of.
+pub(super) fn spoils_cost(setup: &Setup, series: &Series, arm: &str, share: f64) -> Option<String> {
+    let (bound, asked) = (bound(setup, series)?, rate(setup, series).map(|rate| rate * share));
     reason(bound, asked, &with_baseline(setup, series, arm), arm)
 }
 

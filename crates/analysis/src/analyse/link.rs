@@ -91,6 +91,7 @@ mod tests {
             proof: None,
             order_seed: None,
             populations: Default::default(),
+            parts: Vec::new(),
             ended_ns: 0,
             started_ns: 0,
             counters: SliceCounters { link: Some(link), ..SliceCounters::default() },

@@ -109,6 +109,7 @@ mod tests {
             counters,
             times,
             populations,
+            parts: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use bakeoff_meter::{
     Aggregation, Buckets, DecodeError, Histogram, HistogramDecoder, Meter, Side, SliceCounters, Sum, Times,
 };
 use bakeoff_plan::RoundDesign;
-use bakeoff_results::{PopulationSetup, RoundKind, Setup, SliceRecord};
+use bakeoff_results::{PlaceSetup, PopulationSetup, RoundKind, Setup, SliceRecord};
 use bakeoff_stats::LookPlan;
 use std::collections::BTreeMap;
 
@@ -41,6 +41,17 @@ pub(super) struct Table {
     pub(super) is_duet: bool,
     /// Each population as if it had been alone, in the order of the plan.
     pub(super) populations: Vec<(PopulationSetup, Self)>,
+    /// The share of each generator on another host as if it had been alone.
+    pub(super) generators: Vec<GeneratorTable>,
+}
+
+/// The share of one generator.
+pub(super) struct GeneratorTable {
+    /// In words: `generator 2 (load-2)`.
+    pub(super) name: String,
+    /// Its share of the lanes.
+    pub(super) share: f64,
+    pub(super) alone: Table,
 }
 
 impl Table {
@@ -53,7 +64,16 @@ impl Table {
         };
         let populations =
             setup.workload.populations.iter().map(alone).collect::<Result<_, AnalyseError>>()?;
-        Ok(Self { populations, ..Self::of(setup, slices, depth)? })
+        let lanes: u32 = setup.places.iter().map(|place| place.lanes).sum();
+        let of_generator = |(index, place): (usize, &PlaceSetup)| {
+            let own: Vec<_> = slices.iter().filter_map(|slice| slice.of_part(index as u32 + 1)).collect();
+            let name = PlaceSetup::in_words(index + 1, &place.host);
+            let share = f64::from(place.lanes) / f64::from(lanes.max(1));
+            Ok(GeneratorTable { name, share, alone: Self::of(setup, &own, depth)? })
+        };
+        let generators =
+            setup.places.iter().enumerate().map(of_generator).collect::<Result<_, AnalyseError>>()?;
+        Ok(Self { populations, generators, ..Self::of(setup, slices, depth)? })
     }
 
     fn of(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
@@ -79,6 +99,7 @@ impl Table {
             looks: looks(setup, slices),
             is_duet: design.is_duet(),
             populations: Vec::new(),
+            generators: Vec::new(),
         })
     }
 
@@ -134,6 +155,7 @@ impl Table {
             looks: self.looks.clone(),
             is_duet: self.is_duet,
             populations: Vec::new(),
+            generators: Vec::new(),
         }
     }
 }

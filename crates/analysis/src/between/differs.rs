@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 
 /// Refuses runs with different work. Without a named meter the verdicts' own figures must be one figure.
 pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Result<(), BetweenError> {
+    if old.places.is_empty() != new.places.is_empty() {
+        let (with, without) = if new.places.is_empty() { ("old", "new") } else { ("new", "old") };
+        return Err(BetweenError::OtherReceivers { with, without });
+    }
     let log = |setup: &Setup| setup.workload.log_sha256.clone().unwrap_or_else(|| "none".to_owned());
     let mut asked = vec![
         ("the workload", old.workload.kind.clone(), new.workload.kind.clone()),
@@ -64,6 +68,11 @@ fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String))
     add("seed", old.seed.to_string(), new.seed.to_string());
     add("requests a slice", slices(old), slices(new));
     add("arms", old.arms.join(", "), new.arms.join(", "));
+    let places = |setup: &Setup| {
+        let of = setup.places.iter().map(|place| format!("{} ({} lanes)", place.host, place.lanes));
+        of.collect::<Vec<_>>().join(", ")
+    };
+    add("generators on other hosts", places(old), places(new));
     add("restarts", old.restarts.every.to_string(), new.restarts.every.to_string());
 }
 

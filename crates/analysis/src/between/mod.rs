@@ -44,6 +44,18 @@ pub enum BetweenError {
         /// Its value in the new run.
         new: String,
     },
+    /// One was loaded from other hosts.
+    #[error(
+        "the {with} run was loaded from other hosts (--generator), the {without} one by threads of the servers' machine: there \
+         the sender's call runs the receiver's TCP, and from other hosts packets are received in interrupts, mostly charged to \
+         no process, so their costs are not of the same work. Add --anyway to see the figures"
+    )]
+    OtherReceivers {
+        /// `old` or `new`.
+        with: &'static str,
+        /// The other.
+        without: &'static str,
+    },
     /// No such arm.
     #[error("the {which} run has no arm `{arm}`; {help}")]
     NoArm {

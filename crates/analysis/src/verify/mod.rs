@@ -7,6 +7,7 @@
 
 mod json;
 mod lines;
+mod parts;
 
 use crate::analyse::analyse;
 use bakeoff_results::directory::{
@@ -136,6 +137,7 @@ pub fn experiment(dir: &Path) -> Result<(Verified, Option<Again>), DirectoryErro
         }
     };
     lines::check_rounds(&stored, &mut verified);
+    parts::check(&stored, &mut verified);
     verified.read = match (stored.slices.len(), stored.trials.len()) {
         (0, trials) if trials > 0 => format!("{trials} trials"),
         (slices, _) => format!("{slices} slices"),

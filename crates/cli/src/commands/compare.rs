@@ -5,7 +5,8 @@ use super::sides::Sides;
 use super::words::quoted;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::{Failure, kinds, signals, terminal};
+use crate::kinds::{self, Around};
+use crate::{Failure, signals, terminal};
 use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
@@ -13,7 +14,14 @@ use std::path::Path;
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("compare", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    kinds::run_experiment(plan, &args.output, &args.rules, &signals::interrupted())
+    let (interrupted, generators) = (signals::interrupted(), args.generators.all());
+    let around = Around {
+        output: &args.output,
+        rules: &args.rules,
+        interrupted: &interrupted,
+        generators: &generators,
+    };
+    kinds::run_experiment(plan, &around)
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {

@@ -11,8 +11,8 @@ use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
-    BodyCheck, Constant, Engine, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, StationJob,
-    Target,
+    BodyCheck, Constant, Engine, Lanes, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station,
+    StationJob, Target,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Ask, CycleSource, GetUrl, Method, Source, Statuses};
@@ -41,7 +41,8 @@ pub(crate) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
         connect_timeout: args.connect_timeout,
         ..Engine::default()
     };
-    let mut station = Station::with(target, size.threads, Vec::new(), engine).map_err(Failure::failed)?;
+    let mut station =
+        Station::with(target, Lanes::all(size.threads), Vec::new(), engine).map_err(Failure::failed)?;
     let time_wait = room::time_wait();
     let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
     let claim = environment::claim("load", &cores);

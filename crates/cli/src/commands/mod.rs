@@ -9,6 +9,7 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod extract;
 mod fronts;
+pub(crate) mod generator;
 pub(crate) mod layer;
 pub(crate) mod load;
 mod names;

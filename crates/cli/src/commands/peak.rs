@@ -2,9 +2,10 @@
 
 use super::sides::Sides;
 use super::words::quoted;
-use crate::args::{PeakArgs, RuleArgs};
+use crate::args::{GeneratorArgs, PeakArgs, RuleArgs};
 use crate::exit::Exit;
-use crate::{Failure, kinds, signals, terminal};
+use crate::kinds::{self, Around};
+use crate::{Failure, signals, terminal};
 use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
@@ -12,7 +13,11 @@ use std::path::Path;
 pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    kinds::run_experiment(plan, &args.output, &RuleArgs::default(), &signals::interrupted())
+    let (rules, interrupted, generators) =
+        (RuleArgs::default(), signals::interrupted(), GeneratorArgs::default().all());
+    let around =
+        Around { output: &args.output, rules: &rules, interrupted: &interrupted, generators: &generators };
+    kinds::run_experiment(plan, &around)
 }
 
 fn plan_text(args: &PeakArgs) -> Result<String, Failure> {

@@ -9,7 +9,13 @@ use std::path::Path;
 /// Runs a plan, or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
-    let around = Around { output: &args.output, rules: &args.rules, interrupted: &interrupted };
+    let generators = args.generators.all();
+    let around = Around {
+        output: &args.output,
+        rules: &args.rules,
+        interrupted: &interrupted,
+        generators: &generators,
+    };
     let flags = Flags { set: &args.set, full: args.full, parts: &args.parts, caches: &args.caches };
     if let Some(dir) = &args.resume {
         flags.demand_none_of_others()?;

@@ -8,14 +8,14 @@ mod agreement;
 use super::{
     Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, StudiedRun, shell,
 };
-use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
+use crate::args::{CompareResultsArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
 use crate::{Failure, rules};
 use bakeoff_analysis::between::{Between, RequestedComparison, between};
 use bakeoff_analysis::rule::Rule;
 use bakeoff_analysis::{analyse, verify};
-use bakeoff_experiment::run::Run;
+use bakeoff_experiment::run::{Generators, Run, refusal};
 use bakeoff_plan::shipped::{self, ShippedPlan};
 use bakeoff_plan::{Arm, ExperimentGoal, Extent, PeakPlan, Plan, PlanSource, Work};
 use bakeoff_report::ReportInput;
@@ -26,7 +26,6 @@ use bakeoff_results::{NOT_MEASURED, Results};
 use bakeoff_stats::{Margin, Verdict};
 use bakeoff_units::{Clock, MonotonicClock, Nanos, Ratio};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 /// The table of slices with types and units.
 const SLICES_PARQUET: &str = "slices.parquet";
@@ -79,6 +78,7 @@ impl RunKind for Experiment {
         if matches!(stored.stopped_by, StoppedBy::Verdicts | StoppedBy::Rounds) {
             return Ok(None);
         }
+        let generators = Generators::of_setup(&stored.setup).map_err(Failure::usage)?;
         let mut console = Console::new(&plan.name, around.output.quiet);
         let run = Run {
             plan: &plan,
@@ -88,6 +88,7 @@ impl RunKind for Experiment {
             clock,
             interrupted: around.interrupted,
             quantiles: false,
+            generators: &generators,
         };
         let result = run.resume(stored, &mut console);
         console.finish();
@@ -160,6 +161,10 @@ impl Planned for ExperimentPlan {
         self.plan.here(&cores).map_err(Failure::usage)
     }
 
+    fn demand_fit_for(&self, generators: &Generators) -> Result<(), Failure> {
+        refusal(&self.plan, generators).map_or(Ok(()), |why| Err(Failure::usage(why)))
+    }
+
     fn fit(&self, rules: &RuleArgs) -> Result<(), Failure> {
         fit(&self.plan, rules)
     }
@@ -180,6 +185,7 @@ impl Planned for ExperimentPlan {
             clock,
             interrupted: around.interrupted,
             quantiles,
+            generators: around.generators,
         };
         let result = run.start(&mut console);
         console.finish();
@@ -196,14 +202,9 @@ fn command_line() -> String {
 }
 
 /// Runs a plan that was made from a command line.
-pub(crate) fn run(
-    plan: Plan,
-    output: &OutputArgs,
-    rules: &RuleArgs,
-    interrupted: &AtomicBool,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(plan: Plan, around: &Around<'_>) -> Result<Exit, Failure> {
     let plan = ExperimentPlan { plan, size: Size::default() };
-    shell::run(&Experiment, &plan, &Around { output, rules, interrupted })
+    shell::run(&Experiment, &plan, around)
 }
 
 /// The whole of a plan that states a sample.

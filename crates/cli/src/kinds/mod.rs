@@ -19,11 +19,12 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_analysis::between::Between;
 use bakeoff_analysis::verify::Verified;
+use bakeoff_experiment::run::Generators;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource, STANDARD_INPUT, near_miss};
 use bakeoff_report::{Document, ReportInput};
-use bakeoff_results::directory::{Layout, ResultsDir};
 use bakeoff_results::StudyRow;
+use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -119,6 +120,16 @@ pub(crate) trait Planned {
         Ok(())
     }
 
+    /// Refuses generators on other hosts where they cannot send its load.
+    fn demand_fit_for(&self, generators: &Generators) -> Result<(), Failure> {
+        match generators.places.is_empty() && generators.address.is_none() {
+            true => Ok(()),
+            false => Err(Failure::usage(
+                "--generator and --address are for experiments, and this is none; take them out",
+            )),
+        }
+    }
+
     /// Whether rules are about arms that it has.
     fn fit(&self, rules: &RuleArgs) -> Result<(), Failure>;
 
@@ -181,6 +192,8 @@ pub(crate) struct Around<'a> {
     pub(crate) output: &'a OutputArgs,
     pub(crate) rules: &'a RuleArgs,
     pub(crate) interrupted: &'a AtomicBool,
+    /// Generators on other hosts; those of a run that goes on are in its directory.
+    pub(crate) generators: &'a Generators,
 }
 
 /// What a report is to have.
@@ -277,9 +290,10 @@ fn planned(
 }
 
 /// Checks a plan of any kind, also whether all that it names is here, and gives what it would do.
-pub(crate) fn checked(name: &str, set: &SetArgs) -> Result<String, Failure> {
+pub(crate) fn checked(name: &str, set: &SetArgs, generators: &Generators) -> Result<String, Failure> {
     let source = source(name)?;
     let planned = planned(of_plan(&source), &source, set, false)?;
+    planned.demand_fit_for(generators)?;
     planned.here()?;
     Ok(planned.in_words())
 }

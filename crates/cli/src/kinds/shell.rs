@@ -22,6 +22,7 @@ const SHOWN: usize = 20;
 /// Runs a plan into a new results directory.
 pub(crate) fn run(kind: &dyn RunKind, plan: &dyn Planned, around: &Around<'_>) -> Result<Exit, Failure> {
     plan.fit(around.rules)?;
+    plan.demand_fit_for(around.generators)?;
     plan.here()?;
     let dir = new_dir(around.output.out.as_deref(), plan.name(), kind.layout())?;
     let ended = plan.run(&dir, around);

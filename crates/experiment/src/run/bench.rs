@@ -4,7 +4,8 @@ use super::blocks::Block;
 use super::error::RunError;
 use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_results::{
-    LinkSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning, WorkloadSetup,
+    LinkSetup, PartRecord, PlaceSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning,
+    WorkloadSetup,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;
@@ -19,12 +20,14 @@ pub(crate) struct Measured {
     pub(crate) order_seed: Option<u64>,
     /// Counts of each population, if the plan has several.
     pub(crate) populations: BTreeMap<String, PopulationRecord>,
+    /// The share of each generator on another host.
+    pub(crate) parts: Vec<PartRecord>,
 }
 
 impl Measured {
     /// A slice of an arm that was measured by itself.
     pub(crate) const fn alone(counters: SliceCounters, times: Times, complete: bool) -> Self {
-        Self { counters, times, complete, order_seed: None, populations: BTreeMap::new() }
+        Self { counters, times, complete, order_seed: None, populations: BTreeMap::new(), parts: Vec::new() }
     }
 
     /// Adds a further part of the same slice.
@@ -34,6 +37,7 @@ impl Measured {
         self.counters.operations.extend(part.counters.operations.clone());
         self.times.merge(&part.times);
         self.complete &= part.complete;
+        self.parts.iter_mut().zip(&part.parts).for_each(|(own, more)| own.add(more));
     }
 }
 
@@ -179,6 +183,11 @@ pub(crate) trait Bench {
     /// The link to the subjects, if there is one.
     fn link(&self) -> Option<LinkSetup> {
         None
+    }
+
+    /// Generators on other hosts.
+    fn places(&self) -> Vec<PlaceSetup> {
+        Vec::new()
     }
 
     /// The workload as it was made; size and reason are filled in by the caller.

@@ -48,6 +48,22 @@ pub enum RunError {
     /// The generator.
     #[error("the load generator cannot work: {0}")]
     Generator(io::Error),
+    /// The first generator on another host that was lost.
+    #[error(
+        "{generator} was lost: {why}. {said} No slice was written from a part of the load. Whole rounds stand; \
+         `bakeoff run --resume` with this directory goes on with the same lanes"
+    )]
+    GeneratorLost {
+        /// Its number, host and place.
+        generator: String,
+        /// The sign of it.
+        why: String,
+        /// The last words of its launcher.
+        said: String,
+    },
+    /// Generators on other hosts that cannot be used.
+    #[error("{0}")]
+    Generators(String),
     /// The system.
     #[error("the system refused: {0}")]
     System(io::Error),
@@ -232,4 +248,11 @@ pub enum RunError {
     /// Ctrl-C before anything was measured.
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,
+}
+
+impl RunError {
+    /// A name that no arm of the plan has.
+    pub(crate) fn no_arm(name: &str) -> Self {
+        Self::System(io::Error::other(format!("there is no arm {name}")))
+    }
 }

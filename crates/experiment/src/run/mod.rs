@@ -27,6 +27,7 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{RoundReport, RunProgress};
 pub use scratch::Scratch;
+pub use servers::{Generators, Offer, Place, PlaceList, generator, refusal};
 
 use crate::environment::{self, MachineClaim, Placement};
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
@@ -63,6 +64,8 @@ pub struct Run<'a> {
     pub interrupted: &'a AtomicBool,
     /// A quantile is asked for: it needs more rounds than other figures.
     pub quantiles: bool,
+    /// Generators on other hosts, if any.
+    pub generators: &'a Generators,
 }
 
 /// Schedule of the rounds.
@@ -135,7 +138,9 @@ impl Run<'_> {
         let _pinned = Pinned::to(&placement.generator).map_err(RunError::System)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
-                let mut bench = servers::ServerBench::start(self, work, &placement, progress)?;
+                let remote = servers::Remote::connect(self, work, progress)?;
+                let load = (&placement, remote.as_ref());
+                let mut bench = servers::ServerBench::start(self, work, load, progress)?;
                 let result = go(self, &mut bench, environment, progress);
                 progress.stage("stopping the servers");
                 bench.stop(result)
@@ -177,7 +182,13 @@ impl Run<'_> {
             Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
             Err(_) => StoppedBy::Failed,
         };
-        let written = self.dir.write_end(ended, Vec::from_iter(claim.others()));
+        let lost = match &result {
+            Err(lost @ RunError::GeneratorLost { .. }) => {
+                Some(Warning { label: "generator-lost".to_owned(), sentence: lost.to_string() })
+            }
+            _ => None,
+        };
+        let written = self.dir.write_end(ended, claim.others().into_iter().chain(lost).collect());
         if result.is_ok() {
             written?;
         }
@@ -204,6 +215,7 @@ impl Run<'_> {
         warnings.extend(kernel_threads(plan));
         warnings.extend(unchecked(plan));
         warnings.extend(left_out(plan));
+        warnings.extend(receive_interrupts(self.generators));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
@@ -368,6 +380,8 @@ impl Run<'_> {
             study: plan.study.clone(),
             peak: None,
             link: bench.link(),
+            places: bench.places(),
+            address: self.generators.address.filter(|_| !self.generators.places.is_empty()),
             workload: WorkloadSetup { requests_of: own_slices(plan), ..sized(bench.workload(), &course) },
             subjects,
             environment,
@@ -403,6 +417,16 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
         ),
     };
     arms.into_iter().map(warning).collect()
+}
+
+/// A warning that a part of the work is in nobody's account if load comes from other hosts.
+fn receive_interrupts(generators: &Generators) -> Option<Warning> {
+    (!generators.places.is_empty()).then(|| Warning {
+        label: "receive-interrupts".to_owned(),
+        sentence: "The load comes from other hosts: packets are received in soft interrupts of this machine, mostly charged to \
+                   no process, so they are in path_cpu_per_request and not in the cost of an arm"
+            .to_owned(),
+    })
 }
 
 /// Warnings of arms that this machine has no program for.

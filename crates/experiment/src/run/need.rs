@@ -93,7 +93,7 @@ fn authority(url: &str) -> &str {
     &url[..end]
 }
 
-fn is_local(arm: &Arm) -> bool {
+pub(super) fn is_local(arm: &Arm) -> bool {
     match &arm.what {
         ArmKind::Server(Spec::Url { url, .. }) => {
             ["//127.", "//localhost", "//[::1]"].iter().any(|host| url.contains(host))

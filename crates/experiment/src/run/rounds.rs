@@ -283,6 +283,7 @@ impl<'a> Rounds<'a> {
             counters: measured.counters,
             times: measured.times.encode(),
             populations: measured.populations,
+            parts: measured.parts,
         };
         self.run.dir.append(&slice)?;
         self.stored.slices.push(slice);

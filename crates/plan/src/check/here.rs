@@ -136,7 +136,7 @@ impl Context<'_> {
         factors: &[Factor],
     ) -> (Vec<Cell>, Vec<(String, Need)>) {
         let lacking = self.lacking(file, &cells, factors);
-        if lacking.iter().all(Option::is_some) {
+        if self.elsewhere || lacking.iter().all(Option::is_some) {
             return (cells, Vec::new());
         }
         let (mut here, mut out) = (Vec::new(), Vec::new());

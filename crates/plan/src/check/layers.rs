@@ -27,7 +27,8 @@ pub(in super::super) fn shipped_layers() -> Checked<Vec<LayerSpec>> {
     let file: LayersFile = toml::from_str(text)
         .map_err(|error| PlanError::of_toml(origin, text, error.span().unwrap_or(0..0), error.message()))?;
     let files = BTreeMap::new();
-    let cx = Context { origin, text, base: Path::new("."), extent: Extent::Sample, files: &files };
+    let (base, extent, elsewhere) = (Path::new("."), Extent::Sample, false);
+    let cx = Context { origin, text, base, extent, elsewhere, files: &files };
     file.layer.iter().map(|(name, section)| cx.layer(name, section)).collect()
 }
 

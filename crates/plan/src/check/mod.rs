@@ -49,6 +49,8 @@ struct Context<'a> {
     base: &'a Path,
     /// Selects one of two values.
     extent: Extent,
+    /// The servers are on another machine, with all that arms need.
+    elsewhere: bool,
     /// Files that the plan brings.
     files: &'a BTreeMap<Spanned<String>, FileSection>,
 }
@@ -57,8 +59,25 @@ type Checked<T> = Result<T, PlanError>;
 /// A key whose text is read here.
 type Typed = Option<Spanned<String>>;
 
-pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
-    let of = |extent| check_as(&Context { origin, text, base, extent, files: &file.file }, name, &file);
+pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: &PlanFile) -> Checked<Plan> {
+    check_on((name, origin, text), base, file, false)
+}
+
+/// The same where the servers are on another machine.
+pub(super) fn check_for_elsewhere(name: &str, origin: &str, text: &str, file: &PlanFile) -> Checked<Plan> {
+    check_on((name, origin, text), Path::new("."), file, true)
+}
+
+fn check_on(
+    (name, origin, text): (&str, &str, &str),
+    base: &Path,
+    file: &PlanFile,
+    elsewhere: bool,
+) -> Checked<Plan> {
+    let of = |extent| {
+        let cx = Context { origin, text, base, extent, elsewhere, files: &file.file };
+        check_as(&cx, name, file)
+    };
     let sample = of(Extent::Sample)?;
     if !file.has_extents() {
         return Ok(sample);
@@ -70,7 +89,8 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
 /// Checks that this machine has everything that the plan of this text names.
 pub(super) fn here(origin: &str, text: &str, base: &Path, cores: &[usize]) -> Checked<()> {
     let file = PlanFile::parse(origin, text)?;
-    let cx = Context { origin, text, base, extent: Extent::Sample, files: &file.file };
+    let extent = Extent::Sample;
+    let cx = Context { origin, text, base, extent, elsewhere: false, files: &file.file };
     let (factors, cells) = cx.expand(&file)?;
     let (cells, _) = cx.left_out(&file, cells, &factors);
     cx.here(&file, &cells, cores)

@@ -39,7 +39,7 @@ pub(crate) fn start(
     progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let (placement, environment, claim) = run.environment(progress)?;
-    let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
+    let mut bench = ServerBench::start(run, quest.work, (&placement, None), progress)?;
     let prepared = prepare::setup(run, quest, &mut bench, environment, progress);
     let result = prepared.and_then(|setup| {
         run.dir.write_setup(&setup)?;
@@ -57,7 +57,7 @@ pub(crate) fn resume(
     progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let (placement, _, claim) = run.environment(progress)?;
-    let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
+    let mut bench = ServerBench::start(run, quest.work, (&placement, None), progress)?;
     let same_log = bench.workload().log_sha256 == before.setup.workload.log_sha256;
     let result = match same_log {
         true => search(run, quest, &mut bench, stored(before.setup, before.trials), progress),

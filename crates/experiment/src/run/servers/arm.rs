@@ -7,19 +7,21 @@ use crate::environment::{self, Placement};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
 use crate::run::{Run, RunError};
-use bakeoff_loadgen::{ClientIdentity, Engine, Protocol, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{ClientIdentity, Engine, Lanes, Protocol, Station, Target, TlsOptions, Trust};
 use bakeoff_plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, Population, RequestWork};
 use bakeoff_results::directory::LOGS;
 use bakeoff_results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use bakeoff_subject::{
-    Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, SubjectError, build_layers, prove,
-    prove_layers, start_chain,
+    Chain, Context, FrontKind, Limits, Proof, Running, Spec, SubjectError, build_layers, prove, prove_layers,
+    start_chain,
 };
 use bakeoff_units::Nanos;
 use rustls::pki_types::ServerName;
-use std::cell::RefCell;
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,25 @@ pub(super) struct ServerArm {
     pub(super) has_store: bool,
     /// Numbers of replies, if the server gives them any.
     pub(super) seen: Option<SeenNumbers>,
+    /// Number of its start among all of the run.
+    pub(super) instance: u64,
+    /// Generators on other hosts begin with new connections.
+    pub(super) renew: bool,
+}
+
+/// The address of an arm, and its name in TLS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) address: SocketAddr,
+    pub(super) tls: bool,
+    pub(super) server_name: String,
+}
+
+impl Entry {
+    pub(super) fn of(running: &Running) -> Self {
+        let (address, tls, server_name) = (running.address, running.tls, running.server_name.clone());
+        Self { address, tls, server_name }
+    }
 }
 
 /// Input of every start.
@@ -50,6 +71,8 @@ pub(super) struct Starter<'a> {
     pub(super) wire: Wire,
     pub(super) files: Files,
     pub(super) scratch: PathBuf,
+    /// Number of starts so far.
+    pub(super) starts: Cell<u64>,
 }
 
 impl Starter<'_> {
@@ -69,7 +92,7 @@ impl Starter<'_> {
 
     fn start_up(&self, name: &str, padding: usize) -> Result<ServerArm, RunError> {
         let plan = self.run.plan;
-        let unknown = || RunError::System(io::Error::other(format!("there is no arm {name}")));
+        let unknown = || RunError::no_arm(name);
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
         let ArmKind::Server(spec) = &arm.what else { return Err(unknown()) };
         let context = self.context(name, arm, padding);
@@ -77,12 +100,22 @@ impl Starter<'_> {
         let words = self.work.max_age.filter(|_| is_origin).map(OriginWords::from_now);
         let running = start_chain(spec, &arm.fronts, &context)?;
         let proof = proof(arm, &running, &context)?;
-        let client = arm.client.clone();
+        let client = self.with_made_certificate(&arm.client);
         let work = arm.work(self.work);
-        let station = self.station(arm, &running, work, &client)?;
-        let of =
-            |(population, client): (&Population, _)| self.station(arm, &running, &population.work, client);
+        let entry = Entry::of(running.entry());
+        let cores = &self.placement.generator;
+        let station = |work: &RequestWork, client: &ClientPlan| {
+            let lanes = Lanes::all(cores.len().min(work.connections_of(client)));
+            let ca = self.files.certificate.as_ref().map(|certificate| certificate.ca.as_path());
+            let station = station((arm, &entry), (work, client), ca, (lanes, cores))?;
+            Ok::<_, RunError>(station.inside(self.wire.of_generator()))
+        };
+        let of = |(population, client): (&Population, &ClientPlan)| {
+            station(&population.work, &self.with_made_certificate(client))
+        };
         let populations = work.populations.iter().zip(&arm.populations).map(of).collect::<Result<_, _>>()?;
+        let station = station(work, &client)?;
+        self.starts.set(self.starts.get() + 1);
         Ok(ServerArm {
             name: name.to_owned(),
             running,
@@ -91,27 +124,22 @@ impl Starter<'_> {
             tls: None,
             seen: self.numbers_replies(spec, &client).then(|| SeenNumbers::with(words)),
             client,
+            instance: self.starts.get(),
+            renew: false,
             fresh: arm.fresh,
             proof,
             has_store: arm.fronts.iter().any(|front| has_store(&front.what)),
         })
     }
 
-    /// The generator's station for an arm, with these client settings.
-    fn station(
-        &self,
-        arm: &Arm,
-        running: &Chain,
-        work: &RequestWork,
-        client: &ClientPlan,
-    ) -> Result<Station, RunError> {
-        let target = target(arm, running.entry(), client, self.files.certificate.as_ref())?;
-        let connections = work.connections_of(client);
-        let cores = &self.placement.generator;
-        let engine =
-            Engine { connect_timeout: client.connect_timeout, refusals: work.refusals, ..Engine::default() };
-        let station = Station::with(target, cores.len().min(connections), cores.clone(), engine);
-        Ok(station.map_err(RunError::Generator)?.inside(self.wire.of_generator()))
+    /// A client that shows the certificate of the run's authority, if it is to.
+    fn with_made_certificate(&self, client: &ClientPlan) -> ClientPlan {
+        let mut client = client.clone();
+        if let Some(made) = self.files.certificate.as_ref().filter(|_| client.shows_made_certificate) {
+            let (certificate, key) = made.identity();
+            client.tls.identity = Some(ClientIdentity { certificate, key });
+        }
+        client
     }
 
     /// Whether a server numbers its replies: ours do if caches may stand before them. Heads of HTTP/2 are not kept.
@@ -142,6 +170,7 @@ impl Starter<'_> {
             start_timeout: arm.start_timeout,
             connections: arm.work(self.work).connections_of_all(),
             network: self.wire.of_subjects(),
+            address: self.run.generators.address.unwrap_or(Ipv4Addr::LOCALHOST),
             padding,
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),
@@ -274,30 +303,40 @@ fn limits(plan: &LimitsPlan) -> Limits {
     Limits { memory: plan.memory, cpus: plan.cpus, read: plan.read, write: plan.write }
 }
 
+/// The station of these lanes towards an arm.
+pub(super) fn station(
+    (arm, entry): (&Arm, &Entry),
+    (work, client): (&RequestWork, &ClientPlan),
+    authority: Option<&Path>,
+    (lanes, cores): (Lanes, &[usize]),
+) -> Result<Station, RunError> {
+    let target = target(arm, entry, client, authority)?;
+    let engine =
+        Engine { connect_timeout: client.connect_timeout, refusals: work.refusals, ..Engine::default() };
+    Station::with(target, lanes, cores.to_vec(), engine).map_err(RunError::Generator)
+}
+
 fn target(
     arm: &Arm,
-    running: &Running,
+    entry: &Entry,
     client: &ClientPlan,
-    certificate: Option<&Certificate>,
+    authority: Option<&Path>,
 ) -> Result<Target, RunError> {
     let asked = client.host.as_deref();
-    let tls = if running.tls {
-        let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
+    let tls = if entry.tls {
+        let ours = authority.map(|authority| Trust::File(authority.to_owned()));
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
-        let name = client.name_in_tls().unwrap_or(&running.server_name).to_owned();
+        let name = client.name_in_tls().unwrap_or(&entry.server_name).to_owned();
         let name = ServerName::try_from(name.clone())
             .map_err(|why| RunError::System(io::Error::other(format!("{name}: {why}"))))?;
-        let made = certificate.filter(|_| client.shows_made_certificate).map(Certificate::identity);
-        let identity = made.map(|(certificate, key)| ClientIdentity { certificate, key });
-        let identity = identity.or_else(|| client.tls.identity.clone());
-        Some((TlsOptions { trust, identity, ..client.tls.clone() }.load()?, name))
+        Some((TlsOptions { trust, ..client.tls.clone() }.load()?, name))
     } else {
         None
     };
-    let own = || match running.address.port() {
-        80 if !running.tls => running.server_name.clone(),
-        443 if running.tls => running.server_name.clone(),
-        port => format!("{}:{port}", running.server_name),
+    let own = || match entry.address.port() {
+        80 if !entry.tls => entry.server_name.clone(),
+        443 if entry.tls => entry.server_name.clone(),
+        port => format!("{}:{port}", entry.server_name),
     };
     let host = asked.map_or_else(own, str::to_owned);
     let headers = client.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
@@ -308,9 +347,10 @@ fn target(
         from: client.from.clone(),
         headers,
         host_is_fixed: asked.is_some(),
-        ..Target::plain(running.address, host)
+        ..Target::plain(entry.address, host)
     })
 }
+
 /// Digests of executables, by device and number of the file: one that several arms run is read once.
 #[derive(Default)]
 pub(super) struct Executables(RefCell<BTreeMap<(u64, u64), String>>);

@@ -12,6 +12,7 @@ use bakeoff_meter::{HeadCounts, HitCounts};
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::serial_of;
 use bakeoff_workload::{Ask, Slice, Source, Workload};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ const SAMPLED: usize = 16;
 /// A source of requests, with the numbers of their good replies.
 pub(super) struct Numbered<S> {
     source: S,
-    replies: Vec<ReplyOf>,
+    replies: Vec<ReplyNote>,
     /// Time at which everything ends, and requests in flight are cut off; `None`: with the requests.
     until: Option<Nanos>,
     /// When it was made, in seconds since 1970: no request was sent before.
@@ -32,14 +33,22 @@ pub(super) struct Numbered<S> {
 }
 
 /// A good reply.
-#[derive(Clone, Debug)]
-struct ReplyOf {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ReplyNote {
     serial: Option<u64>,
     body_bytes: u64,
     /// From when the request was due.
     response_ns: u64,
-    /// Its head, if it is in the sample.
-    head: Option<Box<[u8]>>,
+    /// Its head, if it is in the sample. What came to another host stays there: its dates are by that one's clock.
+    #[serde(skip)]
+    head: Option<NotedHead>,
+}
+
+/// A head, and a moment before which it was not asked for, in seconds since 1970.
+#[derive(Clone, Debug)]
+struct NotedHead {
+    begun: u64,
+    bytes: Box<[u8]>,
 }
 
 impl<S> Numbered<S> {
@@ -50,6 +59,11 @@ impl<S> Numbered<S> {
     /// The same for a load that is cut off at this time from the job's start.
     pub(super) fn until(source: S, until: Option<Nanos>) -> Self {
         Self { source, replies: Vec::new(), until, begun: unix_secs() }
+    }
+
+    /// The notes of all threads.
+    pub(super) fn noted(all: Vec<Self>) -> Vec<ReplyNote> {
+        all.into_iter().flat_map(|source| source.replies).collect()
     }
 }
 
@@ -70,8 +84,8 @@ impl<S> RequestListener for Numbered<S> {
             let response_ns = ended.done.since(ended.due).get();
             let (serial, body_bytes) = (serial_of(reply.head), reply.body_bytes);
             let is_sampled = self.replies.len().is_multiple_of(SAMPLED) && matches!(reply.status, 200 | 206);
-            let head = is_sampled.then(|| reply.head.into());
-            self.replies.push(ReplyOf { serial, body_bytes, response_ns, head });
+            let head = is_sampled.then(|| NotedHead { begun: self.begun, bytes: reply.head.into() });
+            self.replies.push(ReplyNote { serial, body_bytes, response_ns, head });
         }
     }
 
@@ -95,17 +109,9 @@ impl SeenNumbers {
     }
 
     /// Counts the hits in the notes of all threads, and the faults of the sampled heads.
-    pub(super) fn judge<S>(
-        &mut self,
-        noted: impl IntoIterator<Item = Numbered<S>>,
-    ) -> (HitCounts, Option<HeadCounts>) {
+    pub(super) fn judge(&mut self, noted: Vec<ReplyNote>) -> (HitCounts, Option<HeadCounts>) {
         let (mut counts, mut heads, now) = (HitCounts::default(), HeadCounts::default(), unix_secs());
-        let replies = |source: Numbered<S>| {
-            let begun = source.begun;
-            source.replies.into_iter().map(move |reply| (begun, reply))
-        };
-        for (begun, ReplyOf { serial, body_bytes, response_ns, head }) in noted.into_iter().flat_map(replies)
-        {
+        for ReplyNote { serial, body_bytes, response_ns, head } in noted {
             let hits = counts.hits;
             counts.replies += 1;
             counts.bytes += body_bytes;
@@ -119,11 +125,11 @@ impl SeenNumbers {
                 }
             }
             if let Some((words, head)) = self.words.zip(head) {
-                let (is_hit, within) = (counts.hits > hits, (begun, now));
-                words.judge(SampledReply { head: &head, is_hit, within }, &mut heads);
+                let (is_hit, within) = (counts.hits > hits, (head.begun, now));
+                words.judge(SampledReply { head: &head.bytes, is_hit, within }, &mut heads);
             }
         }
-        (counts, self.words.map(|_| heads))
+        (counts, Some(heads).filter(|heads| heads.judged > 0))
     }
 }
 
@@ -149,11 +155,11 @@ mod tests {
     use bakeoff_workload::{Get, GetUrl};
 
     fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
-        let reply = |&(serial, body_bytes)| ReplyOf {
+        let reply = |&(serial, body_bytes)| ReplyNote {
             serial,
             body_bytes,
             response_ns: 100 * body_bytes,
-            head: Some(Box::default()),
+            head: Some(NotedHead { begun: unix_secs(), bytes: Box::default() }),
         };
         Numbered { replies: replies.iter().map(reply).collect(), ..Numbered::new(()) }
     }
@@ -163,13 +169,13 @@ mod tests {
         let mut seen = SeenNumbers::default();
         let two_threads =
             [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
-        let (first, heads) = seen.judge(two_threads);
+        let (first, heads) = seen.judge(Numbered::noted(two_threads.into()));
         assert_eq!(heads, None, "it is not known what the server said");
         let bytes = HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1, ..first };
         assert_eq!(first, HitCounts { hit_ns: 3_000, miss_ns: 3_000, ..bytes });
         assert_eq!((first.hit_mean(), first.miss_mean()), (Some(1_500.0), Some(1_500.0)));
         seen.words = Some(OriginWords::from_now(Nanos::ZERO));
-        let (later, heads) = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
+        let (later, heads) = seen.judge(Numbered::noted(vec![noted(&[(Some(2), 20), (Some(3), 1)])]));
         assert_eq!(heads.map(|heads| heads.judged), Some(2));
         assert_eq!((later.hits, later.hit_bytes), (1, 20), "a number of an earlier slice is still known");
     }

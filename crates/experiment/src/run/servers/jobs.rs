@@ -1,18 +1,21 @@
 //! Jobs for stations, made from a slice: one arm at a time, or all at once, each in an order of its own.
 
 use super::arm::ServerArm;
-use super::hits::Numbered;
+use super::hits::{Numbered, ReplyNote};
+use super::order::{ArmLoad, Dealt, LoadPace, SlotsOrder, Step};
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{
-    BodyCheck, Bursts, Constant, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted, StationJob,
+    BodyCheck, Bursts, Constant, Lanes, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted, Station,
+    StationJob,
 };
 use bakeoff_meter::{ErrorClass, SliceCounters};
-use bakeoff_plan::{BurstClock, LoadClock, RequestWork};
-use bakeoff_results::SlotsSetup;
+use bakeoff_plan::{BurstClock, ClientPlan, LoadClock, RequestWork};
+use bakeoff_results::{PartRecord, SlotsSetup};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -36,55 +39,63 @@ pub(super) struct Jobs<'a> {
     pub(super) seed: u64,
     pub(super) refused: Statuses,
     pub(super) interrupted: &'a AtomicBool,
+    /// Lanes of other processes; none: they are this one's own.
+    pub(super) elsewhere: Option<&'a dyn LanesElsewhere>,
+}
+
+/// Lanes of generators on other hosts.
+pub(super) trait LanesElsewhere: Sync {
+    /// Loads of several arms at the same time, by all lanes together. After Ctrl-C nothing is asked, and nothing was.
+    fn ask(
+        &self,
+        places: &mut [&mut ServerArm],
+        loads: &[ArmLoad],
+        extent: (BodyCheck, Nanos),
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<Heard>, RunError>;
 }
 
 impl<'a> Jobs<'a> {
-    /// The slice on the plan's clock.
-    pub(super) fn as_planned(
+    /// The job of a station's lanes, of a load.
+    fn station_job(
         &self,
         slice: &Slice,
-        threads: usize,
-        check: BodyCheck,
-        limit: Nanos,
+        pace: LoadPace,
+        client: &ClientPlan,
+        lanes: Lanes,
+        (check, limit): (BodyCheck, Nanos),
     ) -> StationJob<'a, ListSource> {
-        match self.work.clock {
-            LoadClock::Closed { think, .. } => self.closed(slice, threads, think, check, limit),
-            open => {
-                let pacers = (0..threads).map(|worker| pacer(open, self.seed, worker, threads)).collect();
-                self.open(slice, threads, self.work.connections, pacers, check, limit)
+        let closed = |think| {
+            let sources = lanes.own(slice.by_robot(lanes.of()));
+            let robots = sources.iter().map(ListSource::robots).collect();
+            let pace = Pace::Closed { think, spread: Nanos::ZERO, connections: None };
+            self.job(sources, robots, pace, check, limit)
+        };
+        let open = |pacer: &dyn Fn(usize) -> Box<dyn Pacer>, connections| {
+            let pace = Pace::Open { pacers: lanes.numbers().map(pacer).collect(), connections };
+            self.job(lanes.own(slice.by_request(lanes.of())), Vec::new(), pace, check, limit)
+        };
+        match (pace, self.work.clock) {
+            (LoadPace::FullSpeed, _) => closed(Nanos::ZERO),
+            (LoadPace::Planned, LoadClock::Closed { think, .. }) => closed(think),
+            (LoadPace::Planned, clock) => {
+                open(&|lane| pacer(clock, self.seed, lane, lanes.of()), self.work.connections)
+            }
+            (LoadPace::At { rate_per_s, order, slots }, _) => {
+                let rate = PerSecond::new(rate_per_s).unwrap_or(PerSecond::ONE);
+                let pacer = |lane| -> Box<dyn Pacer> {
+                    let own = arrivals(slice.len(), (rate, order), lane, lanes.of());
+                    match slots {
+                        None => Box::new(own),
+                        Some(SlotsOrder { every_ns, gap_ns, seed, arm, of }) => {
+                            let (every, gap) = (Nanos::new(every_ns), Nanos::new(gap_ns));
+                            Box::new(Slotted::new(own, Slots { of, every, gap, seed }, arm))
+                        }
+                    }
+                };
+                open(&pacer, self.work.connections_of(client))
             }
         }
-    }
-
-    fn closed(
-        &self,
-        slice: &Slice,
-        threads: usize,
-        think: Nanos,
-        check: BodyCheck,
-        limit: Nanos,
-    ) -> StationJob<'a, ListSource> {
-        let sources = slice.by_robot(threads);
-        let robots = sources.iter().map(ListSource::robots).collect();
-        self.job(
-            sources,
-            robots,
-            Pace::Closed { think, spread: Nanos::ZERO, connections: None },
-            check,
-            limit,
-        )
-    }
-
-    fn open(
-        &self,
-        slice: &Slice,
-        threads: usize,
-        connections: usize,
-        pacers: Vec<Box<dyn Pacer>>,
-        check: BodyCheck,
-        limit: Nanos,
-    ) -> StationJob<'a, ListSource> {
-        self.job(slice.by_request(threads), Vec::new(), Pace::Open { pacers, connections }, check, limit)
     }
 
     pub(super) fn job<S>(
@@ -111,18 +122,60 @@ impl<'a> Jobs<'a> {
         }
     }
 
+    /// One load at one arm.
+    fn ask(
+        &self,
+        place: &mut ServerArm,
+        dealt: &Dealt,
+        pace: LoadPace,
+        (check, limit): (BodyCheck, Nanos),
+    ) -> Result<Heard, RunError> {
+        let load = ArmLoad { dealt: dealt.clone(), pace };
+        let mut heard = self.ask_all(&mut [place], &[load], &[0], (check, limit))?;
+        heard.pop().ok_or_else(|| RunError::Generator(io::Error::other("a load without a recording")))
+    }
+
+    /// Loads of several arms at the same time, over the lanes of this process or of other ones. Threads are begun in the
+    /// order of `begin`.
+    fn ask_all(
+        &self,
+        places: &mut [&mut ServerArm],
+        loads: &[ArmLoad],
+        begin: &[usize],
+        extent: (BodyCheck, Nanos),
+    ) -> Result<Vec<Heard>, RunError> {
+        let all: Vec<Heard> = match self.elsewhere {
+            Some(elsewhere) => elsewhere.ask(places, loads, extent, self.interrupted)?,
+            None => {
+                let towards = places.iter_mut().zip(loads).map(|(place, load)| Towards {
+                    jobs: *self,
+                    slice: &load.dealt.slice,
+                    pace: load.pace,
+                    client: &place.client,
+                    notes: place.seen.is_some(),
+                    station: &mut place.station,
+                });
+                let heard = send(towards.collect(), begin, extent).map_err(RunError::Generator)?;
+                heard
+                    .into_iter()
+                    .map(|(recording, notes)| Heard { recording, notes, parts: Vec::new() })
+                    .collect()
+            }
+        };
+        Ok(places.iter_mut().zip(all).map(|(place, heard)| judged(place, heard)).collect())
+    }
+
     /// The whole slice at one arm.
     pub(super) fn run(
         &self,
         place: &mut ServerArm,
-        slice: &Slice,
+        slice: &Dealt,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Result<Recording, RunError> {
+    ) -> Result<Heard, RunError> {
         place.running.alive()?;
-        let job = self.as_planned(slice, place.station.threads(), check, limit);
-        let recording = ask(place, job)?;
-        finished(place, recording)
+        let heard = self.ask(place, slice, LoadPace::Planned, (check, limit))?;
+        finished(place, heard)
     }
 
     /// Robots that settle a server of ours, for any clock.
@@ -130,81 +183,62 @@ impl<'a> Jobs<'a> {
         self.work.clock.robots().unwrap_or(SETTLERS.min(self.work.connections))
     }
 
+    /// A slice as a closed loop takes it, for any clock.
+    fn looped(&self, slice: &Dealt) -> Dealt {
+        match self.work.clock {
+            LoadClock::Closed { .. } => slice.clone(),
+            _ => slice.then(Step::Lists(self.settlers())),
+        }
+    }
+
     /// Requests everything once, so that a store holds it: replies that do not count.
-    pub(super) fn fill(&self, place: &mut ServerArm, pass: &Slice) -> Result<(), RunError> {
-        let job = self.closed(pass, place.station.threads(), Nanos::ZERO, BodyCheck::Start, FILL_WITHIN);
+    pub(super) fn fill(&self, place: &mut ServerArm, pass: &Dealt) -> Result<(), RunError> {
         let behind = |place: &ServerArm| place.running.server().cpu().ok().map(|reading| reading.nanos);
         let before = behind(place);
-        let recording = ask(place, job)?;
+        let heard = self.ask(place, pass, LoadPace::FullSpeed, (BodyCheck::Start, FILL_WITHIN))?;
         if before.is_some() && behind(place) == before {
             return Err(RunError::NeverAsked { arm: place.name.clone() });
         }
-        let recording = finished(place, recording)?;
-        let asked = recording.counters.requests;
-        if asked < pass.len() as u64 && !self.interrupted.load(Ordering::Relaxed) {
-            return Err(RunError::NotFilled {
-                arm: place.name.clone(),
-                asked,
-                of: pass.len() as u64,
-                within: FILL_WITHIN,
-            });
+        let asked = finished(place, heard)?.recording.counters.requests;
+        let of = pass.slice.len() as u64;
+        if asked < of && !self.interrupted.load(Ordering::Relaxed) {
+            return Err(RunError::NotFilled { arm: place.name.clone(), asked, of, within: FILL_WITHIN });
         }
         Ok(())
     }
 
     /// The whole slice as fast as the arm answers, for any clock: replies that do not count, after a start. A server
     /// that bakeoff did not start is asked at the plan's pace.
-    pub(super) fn settle(&self, place: &mut ServerArm, slice: &Slice) -> Result<(), RunError> {
+    pub(super) fn settle(&self, place: &mut ServerArm, slice: &Dealt) -> Result<(), RunError> {
         place.running.alive()?;
-        let threads = place.station.threads();
-        let dealt = match self.work.clock {
-            LoadClock::Closed { .. } => slice,
-            _ => &in_lists(slice, self.settlers()),
+        let extent = (BodyCheck::Start, SETTLE_WITHIN);
+        let heard = match place.running.supervisor_process() {
+            Some(_) => self.ask(place, &self.looped(slice), LoadPace::FullSpeed, extent)?,
+            None => self.ask(place, slice, LoadPace::Planned, extent)?,
         };
-        let is_ours = place.running.supervisor_process().is_some();
-        let job = if is_ours {
-            self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, SETTLE_WITHIN)
-        } else {
-            self.as_planned(slice, threads, BodyCheck::Start, SETTLE_WITHIN)
-        };
-        let recording = ask(place, job)?;
-        finished(place, recording).map(drop)
+        finished(place, heard).map(drop)
     }
 
     /// A few requests on every connection, in a closed loop for any clock, so that the slice does not begin with
     /// set-ups and cold caches.
-    pub(super) fn warm(&self, place: &mut ServerArm, slice: &Slice, limit: Nanos) -> Result<(), RunError> {
-        let lists: Vec<Vec<u32>> = match self.work.clock {
-            LoadClock::Closed { .. } => {
-                slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect()
-            }
-            _ => slice.lists[0]
-                .iter()
-                .take(SETTLERS.min(self.work.connections))
-                .map(|&entry| vec![entry])
-                .collect(),
+    pub(super) fn warm(&self, place: &mut ServerArm, slice: &Dealt, limit: Nanos) -> Result<(), RunError> {
+        let few = match self.work.clock {
+            LoadClock::Closed { .. } => Step::Firsts,
+            _ => Step::Few(SETTLERS.min(self.work.connections)),
         };
-        let few = Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() };
-        let job = self.closed(&few, place.station.threads(), Nanos::ZERO, BodyCheck::Start, limit);
-        ask(place, job).map(drop)
+        self.ask(place, &slice.then(few), LoadPace::FullSpeed, (BodyCheck::Start, limit)).map(drop)
     }
 
     /// As fast as one arm answers: the replies of a closed loop, for any clock.
     pub(super) fn at_full_speed(
         &self,
         place: &mut ServerArm,
-        slice: &Slice,
+        slice: &Dealt,
         limit: Nanos,
-    ) -> Result<Recording, RunError> {
+    ) -> Result<Heard, RunError> {
         place.running.alive()?;
-        let threads = place.station.threads();
-        let dealt = match self.work.clock {
-            LoadClock::Closed { .. } => slice,
-            _ => &in_lists(slice, self.settlers()),
-        };
-        let job = self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, limit);
-        let recording = ask(place, job)?;
-        finished(place, recording)
+        let heard = self.ask(place, &self.looped(slice), LoadPace::FullSpeed, (BodyCheck::Start, limit))?;
+        finished(place, heard)
     }
 
     /// The voice's requests at one arm, at this rate.
@@ -214,16 +248,11 @@ impl<'a> Jobs<'a> {
         voice: &Voice,
         rate: PerSecond,
         limit: Nanos,
-    ) -> Result<Recording, RunError> {
+    ) -> Result<Heard, RunError> {
         place.running.alive()?;
-        let pacers = arrivals(voice, rate, place.station.threads())
-            .map(|own| -> Box<dyn Pacer> { Box::new(own) })
-            .collect();
-        let connections = self.work.connections_of(&place.client);
-        let threads = place.station.threads();
-        let job = self.open(&voice.slice, threads, connections, pacers, BodyCheck::Start, limit);
-        let recording = ask(place, job)?;
-        finished(place, recording)
+        let pace = LoadPace::At { rate_per_s: rate.get(), order: voice.order, slots: None };
+        let heard = self.ask(place, &voice.slice, pace, (BodyCheck::Start, limit))?;
+        finished(place, heard)
     }
 
     /// These arms in one slice, each at `rate` in slots of its own; threads are begun in the order of `begin`.
@@ -239,86 +268,102 @@ impl<'a> Jobs<'a> {
         begin: &[usize],
         (rate, slots): (PerSecond, SlotsSetup),
         limit: Nanos,
-    ) -> Result<Vec<Recording>, RunError> {
-        let (every, gap) = (Nanos::new(slots.every_ns), Nanos::new(slots.gap_ns));
-        let seed = voices.first().map_or(0, |voice| voice.order);
-        let slots = Slots { of: places.len(), every, gap, seed };
-        let begins = Instant::now() + DUET_BEGINS_AFTER;
-        let mut recordings: Vec<Option<std::io::Result<NumberedRecording>>> =
-            places.iter().map(|_| None).collect();
-        let mut waiting: Vec<Option<&mut ServerArm>> =
-            places.iter_mut().map(|place| Some(&mut **place)).collect();
-        thread::scope(|scope| {
-            let mut running = Vec::new();
-            for &arm in begin {
-                let Some(place) = waiting[arm].take() else { continue };
-                let threads = place.station.threads();
-                let voice = &voices[arm];
-                let pacers = arrivals(voice, rate, threads)
-                    .map(|own| -> Box<dyn Pacer> { Box::new(Slotted::new(own, slots, arm)) })
-                    .collect();
-                let connections = self.work.connections_of(&place.client);
-                let job = self.open(&voice.slice, threads, connections, pacers, BodyCheck::Start, limit);
-                let job = StationJob { begins: Some(begins), ..job };
-                running.push((arm, scope.spawn(move || hear(place, job))));
-            }
-            let panicked = || Err(std::io::Error::other("a generator thread panicked"));
-            for (arm, thread) in running {
-                recordings[arm] = Some(thread.join().unwrap_or_else(|_| panicked()));
-            }
-        });
-        let recordings = recordings.into_iter().flatten();
-        places
-            .into_iter()
-            .zip(recordings)
-            .map(|(place, heard)| {
-                let recording = judged(place, heard.map_err(RunError::Generator)?);
-                finished(place, recording)
-            })
-            .collect()
+    ) -> Result<Vec<Heard>, RunError> {
+        let SlotsSetup { every_ns, gap_ns } = slots;
+        let (seed, of) = (voices.first().map_or(0, |voice| voice.order), places.len());
+        let load = |(arm, voice): (usize, &Voice)| {
+            let slots = Some(SlotsOrder { every_ns, gap_ns, seed, arm, of });
+            let pace = LoadPace::At { rate_per_s: rate.get(), order: voice.order, slots };
+            ArmLoad { dealt: voice.slice.clone(), pace }
+        };
+        let loads: Vec<ArmLoad> = voices.iter().enumerate().map(load).collect();
+        let all = self.ask_all(&mut places, &loads, begin, (BodyCheck::Start, limit))?;
+        places.into_iter().zip(all).map(|(place, heard)| finished(place, heard)).collect()
     }
 }
 
-/// The recording of a job, and the numbers of its replies if they are watched.
-type NumberedRecording = (Recording, Vec<Numbered<ListSource>>);
+/// A load, and the station that it goes over.
+pub(super) struct Towards<'a> {
+    pub(super) station: &'a mut Station,
+    pub(super) jobs: Jobs<'a>,
+    pub(super) slice: &'a Slice,
+    pub(super) pace: LoadPace,
+    pub(super) client: &'a ClientPlan,
+    /// The numbers of replies are noted.
+    pub(super) notes: bool,
+}
 
-fn hear(place: &mut ServerArm, job: StationJob<'_, ListSource>) -> std::io::Result<NumberedRecording> {
-    if place.seen.is_none() {
-        return place.station.run(job).map(|recording| (recording, Vec::new()));
+impl Towards<'_> {
+    fn send(self, begins: Option<Instant>, extent: (BodyCheck, Nanos)) -> io::Result<NotedRecording> {
+        let Self { station, jobs, slice, pace, client, notes } = self;
+        let job = jobs.station_job(slice, pace, client, station.lanes(), extent);
+        let job = StationJob { begins, ..job };
+        if !notes {
+            return station.run(job).map(|recording| (recording, Vec::new()));
+        }
+        let (recording, sources) = station.run_heard(job.with_sources(Numbered::new))?;
+        Ok((recording, Numbered::noted(sources)))
     }
-    place.station.run_heard(job.with_sources(Numbered::new))
+}
+
+/// Sends loads at the same time, each over its station: the lanes of this process.
+pub(super) fn send(
+    mut towards: Vec<Towards<'_>>,
+    begin: &[usize],
+    extent: (BodyCheck, Nanos),
+) -> io::Result<Vec<NotedRecording>> {
+    if towards.len() <= 1 {
+        return towards.pop().into_iter().map(|alone| alone.send(None, extent)).collect();
+    }
+    let begins = Some(Instant::now() + DUET_BEGINS_AFTER);
+    let mut heard: Vec<Option<io::Result<NotedRecording>>> = towards.iter().map(|_| None).collect();
+    let mut waiting: Vec<Option<Towards<'_>>> = towards.into_iter().map(Some).collect();
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        for &arm in begin {
+            let Some(towards) = waiting.get_mut(arm).and_then(Option::take) else { continue };
+            running.push((arm, scope.spawn(move || towards.send(begins, extent))));
+        }
+        let panicked = || Err(io::Error::other("a generator thread panicked"));
+        for (arm, thread) in running {
+            heard[arm] = Some(thread.join().unwrap_or_else(|_| panicked()));
+        }
+    });
+    heard.into_iter().flatten().collect()
+}
+
+/// The recording of a job, and notes of its replies if they are watched.
+pub(super) type NotedRecording = (Recording, Vec<ReplyNote>);
+
+/// Outcome of a load, of all lanes together.
+pub(super) struct Heard {
+    pub(super) recording: Recording,
+    pub(super) notes: Vec<ReplyNote>,
+    /// The share of each generator on another host.
+    pub(super) parts: Vec<PartRecord>,
 }
 
 /// Judges hits and heads; not while anything is measured: it takes the generator's core.
-pub(super) fn judged<S>(
-    place: &mut ServerArm,
-    (mut recording, noted): (Recording, Vec<Numbered<S>>),
-) -> Recording {
+pub(super) fn judged(place: &mut ServerArm, mut heard: Heard) -> Heard {
+    let notes = std::mem::take(&mut heard.notes);
     if let Some(seen) = &mut place.seen {
-        let (hits, heads) = seen.judge(noted);
-        (recording.counters.hits, recording.counters.heads) = (Some(hits), heads);
+        let (hits, heads) = seen.judge(notes);
+        (heard.recording.counters.hits, heard.recording.counters.heads) = (Some(hits), heads);
     }
-    recording
+    heard
 }
 
-fn ask(place: &mut ServerArm, job: StationJob<'_, ListSource>) -> Result<Recording, RunError> {
-    let heard = hear(place, job).map_err(RunError::Generator)?;
-    Ok(judged(place, heard))
-}
-
-/// Random moments for the requests of a voice, by generator thread: they end when they do on the mean, so that arms of one
-/// rate have that rate exactly.
-fn arrivals(voice: &Voice, rate: PerSecond, threads: usize) -> impl Iterator<Item = Poisson> + '_ {
-    (0..threads).map(move |worker| {
-        let requests = voice.slice.len().saturating_sub(worker).div_ceil(threads.max(1));
-        Poisson::new(rate, voice.order, worker, threads).of_exactly(requests)
-    })
+/// Random moments for the requests of a lane: they end when they do on the mean, so that arms of one rate have that rate
+/// exactly.
+fn arrivals(requests: usize, (rate, order): (PerSecond, u64), lane: usize, of: usize) -> Poisson {
+    let own = requests.saturating_sub(lane).div_ceil(of.max(1));
+    Poisson::new(rate, order, lane, of).of_exactly(own)
 }
 
 /// The requests of one arm at a rate.
 pub(super) struct Voice {
     /// One list, in the arm's own order.
-    pub(super) slice: Slice,
+    pub(super) slice: Dealt,
     /// Seed of that order and of the arrivals.
     pub(super) order: u64,
 }
@@ -327,20 +372,19 @@ impl Voice {
     /// A part of it, with arrivals of its own.
     pub(super) fn part(&self, part: Part) -> Self {
         let order = SplitMix64::for_purpose(self.order, u64::from(part.index)).next_u64();
-        Self { slice: part_of(&self.slice, part), order }
+        Self { slice: self.slice.then(part.step()), order }
+    }
+}
+
+impl Part {
+    pub(super) const fn step(self) -> Step {
+        Step::Part { index: self.index, of: self.of }
     }
 }
 
 /// Seed of an arm in a round.
 pub(super) fn order_seed(seed: u64, round: u64, arm: usize) -> u64 {
     SplitMix64::for_purpose(seed ^ OWN_ORDER ^ (arm as u64).rotate_left(32), round).next_u64()
-}
-
-/// All requests of a slice as one list, in random order.
-pub(super) fn in_own_order(slice: &Slice, seed: u64) -> Slice {
-    let mut list: Vec<u32> = slice.lists.iter().flatten().copied().collect();
-    SplitMix64::new(seed).shuffle(&mut list);
-    Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
 }
 
 /// All requests of a slice as one list, in the order in which robots would come to them.
@@ -354,35 +398,15 @@ pub(super) fn in_one_list(slice: &Slice) -> Slice {
     Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
 }
 
-/// A part of a slice: the stretch of each robot's list that is due.
-pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
-    if part.of <= 1 {
-        return slice.clone();
-    }
-    let at = |len: usize, index: u32| (len as u64 * u64::from(index) / u64::from(part.of)) as usize;
-    let stretch = |list: &Vec<u32>| list[at(list.len(), part.index)..at(list.len(), part.index + 1)].to_vec();
-    Slice {
-        table: slice.table.clone(),
-        lists: Arc::new(slice.lists.iter().map(stretch).collect()),
-        at: Arc::default(),
-    }
-}
-
-/// One list, dealt to this number of robots.
-fn in_lists(slice: &Slice, robots: usize) -> Slice {
-    let deal = |robot| slice.lists.iter().flatten().skip(robot).step_by(robots).copied().collect();
-    let lists: Vec<Vec<u32>> = (0..robots).map(deal).collect();
-    Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() }
-}
-
-fn finished(place: &mut ServerArm, mut recording: Recording) -> Result<Recording, RunError> {
+fn finished(place: &mut ServerArm, mut heard: Heard) -> Result<Heard, RunError> {
+    let recording = &mut heard.recording;
     recording.counters.handshakes = recording.handshakes.counts();
     place.tls = place.tls.take().or_else(|| recording.tls.clone());
     if recording.gave_up {
         place.running.alive()?;
         return Err(no_replies(&place.name, &recording.counters));
     }
-    Ok(recording)
+    Ok(heard)
 }
 
 pub(super) fn pacer(clock: LoadClock, seed: u64, worker: usize, workers: usize) -> Box<dyn Pacer> {
@@ -411,36 +435,6 @@ pub(super) fn no_replies(arm: &str, counters: &SliceCounters) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_workload::RequestTable;
-
-    fn slice(lists: Vec<Vec<u32>>) -> Slice {
-        Slice { table: Arc::new(RequestTable::default()), lists: Arc::new(lists), at: Arc::default() }
-    }
-
-    #[test]
-    fn arms_of_a_duet_get_the_same_requests_in_orders_of_their_own() {
-        let slice = slice(vec![(0..40).collect(), (40..60).collect()]);
-        let order = |arm| in_own_order(&slice, order_seed(7, 3, arm)).lists[0].clone();
-        let (one, other) = (order(0), order(1));
-        assert_ne!(one, other);
-        assert_eq!(one, order(0), "the same as often as it is asked");
-        for mut list in [one, other] {
-            list.sort_unstable();
-            assert_eq!(list, (0..60).collect::<Vec<u32>>());
-        }
-        assert_ne!(order_seed(7, 3, 0), order_seed(7, 4, 0));
-    }
-
-    #[test]
-    fn parts_of_a_slice_hold_each_request_once() {
-        let whole = slice(vec![(0..10).collect(), vec![10, 11], vec![]]);
-        let parts: Vec<Slice> = (0..4).map(|index| part_of(&whole, Part { index, of: 4 })).collect();
-        let lengths: Vec<usize> = parts.iter().map(Slice::len).collect();
-        assert_eq!(lengths, [2, 4, 2, 4]);
-        let robots: Vec<u32> = parts.iter().flat_map(|part| part.lists[0].clone()).collect();
-        assert_eq!(robots, whole.lists[0], "each robot goes on where it was");
-        assert_eq!(part_of(&whole, Part { index: 0, of: 1 }).lists, whole.lists);
-    }
 
     #[test]
     fn an_arm_without_a_reply_is_said_to_have_failed_only_if_it_failed() {

@@ -5,8 +5,11 @@ mod files;
 mod heads;
 mod hits;
 mod jobs;
+mod order;
 mod pages;
 mod populations;
+mod remote;
+mod shares;
 mod trees;
 pub(crate) mod trial;
 mod violation_notes;
@@ -22,14 +25,19 @@ use super::{Run, RunError, RunProgress, workloads};
 use crate::environment::{self, Placement};
 use arm::{Executables, ServerArm, Starter};
 use bakeoff_content::SplitMix64;
-use bakeoff_loadgen::{BodyCheck, Recording};
+use bakeoff_loadgen::BodyCheck;
 use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, SliceLengths, Violations};
-use bakeoff_results::{LinkSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
+use bakeoff_results::{LinkSetup, PlaceSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
-use bakeoff_workload::{Slice, Workload};
-use jobs::Jobs;
+
+use jobs::{Heard, Jobs, LanesElsewhere};
+use order::{Begin, Dealt, Step};
+pub(crate) use remote::Remote;
+pub use remote::{Generators, Offer, Place, PlaceList, generator, refusal};
+use shares::{Share, Workloads, own_workloads};
+use std::cell::Cell;
 use violation_notes::Noted;
 use violations::Planted;
 
@@ -48,16 +56,16 @@ const SETTLING_LAYERS: u64 = 5000;
 
 /// All arms, running.
 pub(crate) struct ServerBench<'a> {
+    remote: Option<&'a Remote>,
     starter: Starter<'a>,
     jobs: Jobs<'a>,
     workloads: Workloads,
-    planted: Option<Planted>,
     noted: Option<Noted>,
     description: String,
     arms: Vec<ServerArm>,
     reader: Reader,
     /// The round's slices, as many as shares.
-    slices: Vec<Slice>,
+    slices: Vec<Dealt>,
     /// Number of that round.
     round: u64,
     executables: Executables,
@@ -65,45 +73,11 @@ pub(crate) struct ServerBench<'a> {
     _scratch: Scratch,
 }
 
-struct Workloads {
-    /// The common workload, and one more for each arm that has requests of its own.
-    all: Vec<Box<dyn Workload>>,
-    /// The shares of arms, none twice.
-    shares: Vec<Share>,
-    /// Index of each arm's share.
-    of: Vec<usize>,
-    /// The workloads of populations that have paths of their own.
-    own: Vec<Option<Box<dyn Workload>>>,
-}
-
-/// Slices that arms have in common.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Share {
-    /// Index of their workload.
-    workload: usize,
-    /// Their number of requests, if the plan sets it for the arm.
-    own: Option<usize>,
-}
-
-impl Workloads {
-    fn add(&mut self, share: Share) {
-        let known = self.shares.iter().position(|known| *known == share);
-        self.of.push(known.unwrap_or(self.shares.len()));
-        if known.is_none() {
-            self.shares.push(share);
-        }
-    }
-
-    fn share(&self, arm: usize) -> Share {
-        self.shares[self.of[arm]]
-    }
-}
-
 impl<'a> ServerBench<'a> {
     pub(crate) fn start(
         run: &'a Run<'_>,
         work: &'a RequestWork,
-        placement: &Placement,
+        (placement, remote): (&Placement, Option<&'a Remote>),
         progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let plan = run.plan;
@@ -130,21 +104,30 @@ impl<'a> ServerBench<'a> {
         };
         trees::write(plan, &scratch, disk.site.as_ref(), &mut files, (&altered, &unsigned), progress)?;
         let _ = bakeoff_subject::supervisor::adopt_orphans();
-        let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let refused = violations::statuses(plan.violations.as_ref());
-        let workloads = own_workloads(run, work, workload)?;
+        let of_populations = populations::own_workloads(&work.populations, plan.seed)?;
+        let workloads = own_workloads(plan, work, (workload, planted), of_populations)?;
         let wire = Wire::make(plan, progress)?;
         let own_scratch = scratch.path().to_owned();
-        let starter = Starter { run, work, placement: placement.clone(), wire, files, scratch: own_scratch };
+        let authority = files.certificate.as_ref().map(|certificate| certificate.ca.clone());
+        if let Some(remote) = remote {
+            progress.stage("handing the plan to the generators");
+            remote.prepare(plan, (work, expect), authority.as_deref(), run.interrupted)?;
+        }
+        let (placement, starts) = (placement.clone(), Cell::new(0));
+        let used = placement.generator.iter().chain(&placement.subject).copied().collect();
+        let reader = Reader::new(used, placement.subject.len());
+        let starter = Starter { run, work, placement, wire, files, scratch: own_scratch, starts };
+        let elsewhere = remote.map(|remote| remote as &dyn LanesElsewhere);
         let mut bench = Self {
+            remote,
             starter,
-            jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted },
+            jobs: Jobs { work, seed: plan.seed, refused, interrupted: run.interrupted, elsewhere },
             workloads,
-            planted,
             noted,
             description,
             arms: Vec::new(),
-            reader: Reader::new(used, placement.subject.len()),
+            reader,
             slices: Vec::new(),
             round: PILOT_ROUND,
             executables: Executables::default(),
@@ -169,6 +152,7 @@ impl<'a> ServerBench<'a> {
 
     /// Stops all servers and keeps their output, which errors then name.
     pub(crate) fn stop<T>(mut self, result: Result<T, RunError>) -> Result<T, RunError> {
+        self.remote.into_iter().for_each(Remote::stop);
         for place in std::mem::take(&mut self.arms) {
             self.starter.stop(place);
         }
@@ -181,20 +165,18 @@ impl<'a> ServerBench<'a> {
         &mut self,
         round: u64,
         requests: impl Fn(Option<usize>) -> usize,
-    ) -> Result<Vec<Slice>, RunError> {
-        let planted = self.planted.as_ref();
-        let Workloads { all, shares, .. } = &mut self.workloads;
-        shares
-            .iter()
-            .map(|share| {
-                let slice = all[share.workload].slice(round, requests(share.own))?;
-                Ok(planted.map_or_else(|| slice.clone(), |planted| planted.plant(&slice, round)))
-            })
-            .collect()
+    ) -> Result<Vec<Dealt>, RunError> {
+        let shares: Vec<Share> = self.workloads.shares.clone();
+        let dealt = |(index, share): (usize, Share)| {
+            let first = self.workloads.of.iter().position(|of| *of == index).unwrap_or(0);
+            let (arm, requests) = (self.workloads.names[first].clone(), requests(share.own));
+            Dealt::begin(&mut self.workloads, arm, Begin::Round { round, requests })
+        };
+        shares.into_iter().enumerate().map(dealt).collect()
     }
 
     /// The slice of an arm; the pilot's smallest before the first round.
-    fn slice(&mut self, arm: usize) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize) -> Result<Dealt, RunError> {
         if self.slices.is_empty() {
             self.slices = self.slices_of(PILOT_ROUND, |_| 1)?;
         }
@@ -204,7 +186,7 @@ impl<'a> ServerBench<'a> {
     /// The requests of the arm in this block of the round, at a rate.
     fn voice(&mut self, arm: usize, block: u32) -> Result<jobs::Voice, RunError> {
         let order = jobs::order_seed(self.jobs.seed, self.round_of(block), arm);
-        Ok(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order })
+        Ok(jobs::Voice { slice: self.slice(arm)?.then(Step::OwnOrder(order)), order })
     }
 
     /// Number of a block's slice among all of the run.
@@ -218,6 +200,7 @@ impl<'a> ServerBench<'a> {
             Fresh::Nothing => Ok(()),
             Fresh::Connection => {
                 self.arms[arm].station.disconnect();
+                self.arms[arm].renew = true;
                 Ok(())
             }
             Fresh::Start => self.start_anew(arm, 0),
@@ -242,18 +225,17 @@ impl<'a> ServerBench<'a> {
     /// Requests everything once through each front with a store, so that the store is full from then on.
     fn fill(&mut self) -> Result<(), RunError> {
         for arm in 0..self.arms.len() {
-            let Share { workload, .. } = self.workloads.share(arm);
             let place = &mut self.arms[arm];
             if place.has_store && place.fresh != Fresh::Start {
-                let robots = self.jobs.settlers();
-                let pass = hits::whole_pass(self.workloads.all[workload].as_mut(), PILOT_ROUND, robots)?;
+                let begin = Begin::Pass { round: PILOT_ROUND, robots: self.jobs.settlers() };
+                let pass = Dealt::begin(&mut self.workloads, place.name.clone(), begin)?;
                 self.jobs.fill(place, &pass)?;
             }
         }
         Ok(())
     }
 
-    fn settle(&mut self, slices: &[Slice]) -> Result<(), RunError> {
+    fn settle(&mut self, slices: &[Dealt]) -> Result<(), RunError> {
         for (place, of) in self.arms.iter_mut().zip(&self.workloads.of) {
             self.jobs.settle(place, &slices[*of])?;
         }
@@ -336,7 +318,7 @@ impl Bench for ServerBench<'_> {
         };
         let slice = match &voice {
             Some((voice, _)) => voice.slice.clone(),
-            None => jobs::part_of(&self.slice(arm)?, part),
+            None => self.slice(arm)?.then(part.step()),
         };
         self.arms[arm].running.alive()?;
         self.freshen(arm)?;
@@ -348,7 +330,7 @@ impl Bench for ServerBench<'_> {
         let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
         let place = &mut self.arms[arm];
-        let recording = match &voice {
+        let Heard { recording, parts, .. } = match &voice {
             Some((voice, rate)) => self.jobs.at_rate(place, voice, *rate, limit)?,
             None => self.jobs.run(place, &slice, BodyCheck::Start, limit)?,
         };
@@ -360,11 +342,11 @@ impl Bench for ServerBench<'_> {
         fill_programs(&mut counters, programs, &self.arms[arm].running);
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         if let Some(noted) = &self.noted {
-            counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
+            counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice.slice));
         }
-        let complete = counters.requests == slice.len() as u64;
+        let complete = counters.requests == slice.slice.len() as u64;
         let order_seed = voice.map(|(voice, _)| voice.order);
-        Ok(Measured { order_seed, ..Measured::alone(counters, recording.times, complete) })
+        Ok(Measured { order_seed, parts, ..Measured::alone(counters, recording.times, complete) })
     }
 
     fn measure_in_slots(
@@ -392,20 +374,25 @@ impl Bench for ServerBench<'_> {
         let begin = in_turn(&mut turns, arms.len());
         let all = self.arms.iter_mut().enumerate();
         let places = all.filter(|(arm, _)| arms.contains(arm)).map(|(_, place)| place).collect();
-        let recordings = self.jobs.in_slots(places, &voices, &begin, (rate, slots), limit)?;
+        let all = self.jobs.in_slots(places, &voices, &begin, (rate, slots), limit)?;
         let after = self.read_all(arms, &in_turn(&mut turns, arms.len()));
         let mut measured = Vec::new();
-        for (place, (recording, voice)) in recordings.into_iter().zip(&voices).enumerate() {
+        for (place, (heard, voice)) in all.into_iter().zip(&voices).enumerate() {
+            let Heard { recording, parts, .. } = heard;
             let running = &self.arms[arms[place]].running;
             let mut counters = recording.counters;
             self.reader.fill(&mut counters, &before[place], &after[place]);
             fill_programs(&mut counters, programs[place], running);
             if let Some(noted) = &self.noted {
-                counters.violations = Some(noted.count(running, noted_before[place], &voice.slice));
+                counters.violations = Some(noted.count(running, noted_before[place], &voice.slice.slice));
             }
-            let complete = counters.requests == voice.slice.len() as u64;
+            let complete = counters.requests == voice.slice.slice.len() as u64;
             let order_seed = Some(voice.order);
-            measured.push(Measured { order_seed, ..Measured::alone(counters, recording.times, complete) });
+            measured.push(Measured {
+                order_seed,
+                parts,
+                ..Measured::alone(counters, recording.times, complete)
+            });
         }
         Ok(measured)
     }
@@ -415,7 +402,8 @@ impl Bench for ServerBench<'_> {
         let mut slowest: Option<PerSecond> = None;
         for arm in 0..self.arms.len() {
             let slice = &slices[self.workloads.of[arm]];
-            let Recording { counters, .. } = self.jobs.at_full_speed(&mut self.arms[arm], slice, limit)?;
+            let heard = self.jobs.at_full_speed(&mut self.arms[arm], slice, limit)?;
+            let counters = heard.recording.counters;
             let answered = counters.replies as f64 / Nanos::new(counters.wall_ns).as_secs_f64();
             let rate = PerSecond::new(answered).ok_or_else(|| self.silent(arm, &counters))?;
             slowest = Some(slowest.map_or(rate, |least| if rate < least { rate } else { least }));
@@ -467,11 +455,11 @@ impl Bench for ServerBench<'_> {
             .map(|arm| {
                 let slice = &slices[self.workloads.of[arm]];
                 let before = self.read(arm);
-                let recording = self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Full, limit)?;
+                let heard = self.jobs.run(&mut self.arms[arm], slice, BodyCheck::Full, limit)?;
                 let after = self.read(arm);
-                let mut counters = recording.counters;
+                let mut counters = heard.recording.counters;
                 self.reader.fill(&mut counters, &before, &after);
-                let of = self.workloads.share(arm).own.map_or(slice.len(), |_| requests);
+                let of = self.workloads.share(arm).own.map_or(slice.slice.len(), |_| requests);
                 Ok(Tried::of(&counters, of))
             })
             .collect()
@@ -521,6 +509,10 @@ impl Bench for ServerBench<'_> {
         }
     }
 
+    fn places(&self) -> Vec<PlaceSetup> {
+        self.remote.map(Remote::setup).unwrap_or_default()
+    }
+
     fn link(&self) -> Option<LinkSetup> {
         self.starter.wire.setup()
     }
@@ -537,28 +529,6 @@ fn in_turn(random: &mut SplitMix64, arms: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..arms).collect();
     random.shuffle(&mut order);
     order
-}
-
-/// The common workload, and one more for each arm with paths of its own; and the number of requests for each arm.
-fn own_workloads(
-    run: &Run<'_>,
-    work: &RequestWork,
-    common: Box<dyn Workload>,
-) -> Result<Workloads, RunError> {
-    let own = populations::own_workloads(&work.populations, run.plan.seed)?;
-    let mut workloads = Workloads { all: vec![common], shares: Vec::new(), of: Vec::new(), own };
-    for name in run.plan.names() {
-        let arm = run.plan.arm_of(&name);
-        let own = arm.and_then(|arm| arm.slice_requests).map(|count| count as usize);
-        let Some(urls) = arm.and_then(|arm| arm.urls.clone()) else {
-            workloads.add(Share { workload: 0, own });
-            continue;
-        };
-        let work = RequestWork { source: RequestSource::Get(urls), ..work.clone() };
-        workloads.add(Share { workload: workloads.all.len(), own });
-        workloads.all.push(workloads::build(&work, run.plan.seed, false)?.0);
-    }
-    Ok(workloads)
 }
 
 /// Hash of a log in a file; a pipe has been read and is gone.

@@ -4,8 +4,9 @@
 //! time requests still in flight are cut off, and counted apart.
 
 use super::hits::Numbered;
-use super::jobs::{self, Jobs, no_replies, pacer};
-use super::{ServerBench, Workloads, populations};
+use super::jobs::{self, Heard, Jobs, NotedRecording, no_replies, pacer};
+use super::shares::Workloads;
+use super::{ServerBench, populations};
 use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
@@ -276,7 +277,7 @@ impl ServerBench<'_> {
         let hears = place.seen.is_some();
         let askers = populations::askers(place, jobs).into_iter().zip(stretches);
         let all_begin = Instant::now();
-        let heard: Vec<std::io::Result<_>> = thread::scope(|scope| {
+        let heard: Vec<std::io::Result<NotedRecording>> = thread::scope(|scope| {
             let mut running = Vec::new();
             for ((station, jobs), stretch) in askers {
                 running.push(stretch.map(|stretch| {
@@ -295,7 +296,9 @@ impl ServerBench<'_> {
         });
         let mut recordings = Vec::new();
         for heard in heard {
-            let mut recording = jobs::judged(place, heard.map_err(RunError::Generator)?);
+            let (recording, notes) = heard.map_err(RunError::Generator)?;
+            let heard = Heard { recording, notes, parts: Vec::new() };
+            let mut recording = jobs::judged(place, heard).recording;
             recording.counters.handshakes = recording.handshakes.counts();
             place.tls = place.tls.take().or_else(|| recording.tls.clone());
             recordings.push(recording);
@@ -338,23 +341,26 @@ fn ask_for(
     jobs: Jobs<'_>,
     Stretch { slice, from, load, time, every, seed, cut_at, .. }: Stretch<'_>,
     hears: bool,
-) -> std::io::Result<(Recording, Vec<Numbered<EndlessSource>>)> {
-    let threads = station.threads();
+) -> std::io::Result<NotedRecording> {
+    let lanes = station.lanes();
     let (sources, pace) = match load {
         Load::Open { .. } | Load::Bursts(_) => {
-            let pacers = (0..threads).map(|worker| pacer(load.clock(), seed, worker, threads)).collect();
+            let pacers = lanes.numbers().map(|lane| pacer(load.clock(), seed, lane, lanes.of())).collect();
             let connections = jobs.work.connections;
-            (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
+            (EndlessSource::by_request(slice, lanes.of(), from), Pace::Open { pacers, connections })
         }
         Load::Closed { robots, think } => (
-            EndlessSource::by_robot(slice, threads, robots, from),
+            EndlessSource::by_robot(slice, lanes.of(), robots, from),
             Pace::Closed { think, spread: Nanos::ZERO, connections: None },
         ),
     };
+    let sources = lanes.own(sources);
     let robots = sources.iter().map(EndlessSource::robots).collect();
     let job = jobs.job(sources, robots, pace, BodyCheck::Start, time);
     if hears || cut_at.is_some() {
-        station.run_heard_sampled(job.with_sources(|source| Numbered::until(source, cut_at)), every)
+        let job = job.with_sources(|source| Numbered::until(source, cut_at));
+        let (recording, sources) = station.run_heard_sampled(job, every)?;
+        Ok((recording, Numbered::noted(sources)))
     } else {
         station.run_sampled(job, every).map(|recording| (recording, Vec::new()))
     }

@@ -1,0 +1,359 @@
+//! Places of generators: how they are typed, which lanes each has, and what cannot be done from another host.
+//!
+//! Cold, pure. No plan names a place.
+
+use super::message::GeneratorInfo;
+use crate::run::RunError;
+use bakeoff_plan::{Arm, ArmKind, ExperimentGoal, Plan, Work};
+use bakeoff_results::{PlaceSetup, Setup};
+use bakeoff_subject::Spec;
+use bakeoff_units::{Bytes, Nanos};
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::str::FromStr;
+
+/// Silence after which a generator is lost, and after which it ends by itself.
+const LEASE: Nanos = Nanos::from_secs(6);
+/// Largest log that is handed over, as it is held in memory meanwhile.
+const LARGEST_LOG: Bytes = Bytes::new(1 << 30);
+/// The same of anything else.
+const LARGEST: Bytes = Bytes::new(1 << 24);
+/// A host that does not answer is not waited for, no question is asked, and nothing of the user's own settings turns the
+/// channel into something else.
+const SSH: [&str; 9] = [
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=5",
+    "-o",
+    "ControlPath=none",
+    "-o",
+    "RemoteCommand=none",
+];
+/// Words of the far end of `ssh`.
+const GENERATOR: [&str; 3] = ["bakeoff", "generator", "--stdio"];
+
+/// Place of a generator, with its launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On a host that one can log in to.
+    Ssh(String),
+    /// By any launcher.
+    Via {
+        /// As it was typed.
+        typed: String,
+        /// Its words.
+        words: Vec<String>,
+    },
+}
+
+/// A text that is no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no place of a generator: {why}; such as ssh:HOST, or via:WORDS with the words of any launcher, as in \
+     'via:docker exec -i load bakeoff generator --stdio'"
+)]
+pub struct PlaceError {
+    text: String,
+    why: &'static str,
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        let wrong = |why| PlaceError { text: text.to_owned(), why };
+        if let Some(host) = text.strip_prefix("ssh:") {
+            let is_host = !host.is_empty() && !host.starts_with('-') && !host.contains(char::is_whitespace);
+            return if is_host { Ok(Self::Ssh(host.to_owned())) } else { Err(wrong("there is no host")) };
+        }
+        let Some(typed) = text.strip_prefix("via:") else {
+            return Err(wrong("it does not begin with ssh: or via:"));
+        };
+        let words = shlex::split(typed).ok_or_else(|| wrong("a quote is not closed"))?;
+        if words.is_empty() {
+            return Err(wrong("there are no words"));
+        }
+        Ok(Self::Via { typed: typed.trim().to_owned(), words })
+    }
+}
+
+impl Place {
+    /// The launcher's words.
+    pub(super) fn words(&self) -> Vec<String> {
+        match self {
+            Self::Ssh(host) => {
+                let words = SSH.iter().copied().chain(["--", host.as_str()]).chain(GENERATOR);
+                std::iter::once("ssh").chain(words).map(str::to_owned).collect()
+            }
+            Self::Via { words, .. } => words.clone(),
+        }
+    }
+}
+
+impl Place {
+    /// The same for a shell.
+    pub(super) fn command(&self) -> String {
+        shlex::try_join(self.words().iter().map(String::as_str)).unwrap_or_default()
+    }
+}
+
+/// As it was typed.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ssh(host) => write!(f, "ssh:{host}"),
+            Self::Via { typed, .. } => write!(f, "via:{typed}"),
+        }
+    }
+}
+
+/// Several places with commas between them; a comma within the words of a launcher is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceList(pub Vec<Place>);
+
+impl FromStr for PlaceList {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        let mut parts: Vec<String> = Vec::new();
+        for part in text.split(',') {
+            let begins = ["ssh:", "via:"].iter().any(|kind| part.starts_with(kind));
+            match parts.last_mut() {
+                Some(last) if !begins => *last = format!("{last},{part}"),
+                _ => parts.push(part.to_owned()),
+            }
+        }
+        parts.iter().map(|part| part.parse()).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The generators of a run; none: the load comes from this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generators {
+    /// Their places.
+    pub places: Vec<Place>,
+    /// Address of this machine that they reach, where servers listen; none: that of loopback.
+    pub address: Option<Ipv4Addr>,
+    /// Numbers of lanes that the run began with.
+    pub(super) lanes: Option<Vec<u32>>,
+    /// Silence after which one is lost.
+    pub(super) lease: Nanos,
+}
+
+impl Generators {
+    /// At these places.
+    pub const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
+        Self { places, address, lanes: None, lease: LEASE }
+    }
+
+    /// Those of a run that began earlier, with the same lanes.
+    ///
+    /// # Errors
+    /// A place that this build does not know.
+    pub fn of_setup(setup: &Setup) -> Result<Self, PlaceError> {
+        let places = setup.places.iter().map(|place| place.place.parse()).collect::<Result<_, _>>()?;
+        let lanes = setup.places.iter().map(|place| place.lanes).collect();
+        Ok(Self { lanes: Some(lanes), ..Self::at(places, setup.address) })
+    }
+}
+
+/// The reason why a plan cannot be run with generators at these places; `None`: it can, as far as one can say before they are there.
+pub fn refusal(plan: &Plan, generators: &Generators) -> Option<String> {
+    let Generators { places, address, .. } = generators;
+    if places.is_empty() {
+        let idle = address
+            .map(|_| "--address is for --generator: without it servers listen on 127.0.0.1; take it out");
+        return idle.map(str::to_owned);
+    }
+    let work = match &plan.work {
+        Work::Requests(work) => work,
+        Work::Command(_) => return refused("commands are", "run `bakeoff` on the other machine itself"),
+        Work::Calls(_) => return refused("system calls are", "run `bakeoff` on the other machine itself"),
+        Work::Files(_) => {
+            return refused("operations on files are", "run `bakeoff` on the other machine itself");
+        }
+    };
+    if plan.link.is_some() {
+        return Some(
+            "link: a link is made on one machine, between its generator and its servers; leave it out, or --generator"
+                .to_owned(),
+        );
+    }
+    if !matches!(plan.kind, ExperimentGoal::Compare) {
+        return Some(
+            "a search for the highest rate has no lanes on other hosts; leave --generator out".to_owned(),
+        );
+    }
+    if work.timed.is_some() || !work.populations.is_empty() || plan.arms.iter().any(|arm| arm.load.is_some())
+    {
+        return Some(
+            "slices by time, populations and loads of single arms have no lanes on other hosts; leave --generator out, \
+             or `slice_time`, `[population.NAME]` and the arm's load"
+                .to_owned(),
+        );
+    }
+    let from = plan.arms.iter().find(|arm| arm.client.from.count() > 0);
+    if let Some(Arm { name, .. }) = from {
+        return Some(format!(
+            "{name}: `from` names addresses of this machine, and connections come from those of the generators; leave it out"
+        ));
+    }
+    let shows_key = |arm: &&Arm| arm.client.tls.identity.is_some() || arm.client.shows_made_certificate;
+    if let Some(Arm { name, .. }) = plan.arms.iter().find(shows_key) {
+        return Some(format!(
+            "{name}: the client shows a certificate, and no key is handed to another host; leave it out, or --generator"
+        ));
+    }
+    let remote = places.iter().position(|place| matches!(place, Place::Ssh(_)));
+    if let Some((number, name)) = remote.zip(on_loopback(plan)) {
+        return Some(loopback_url(name, &format!("generator {} ({})", number + 1, places[number])));
+    }
+    let fewest = super::fewest_connections(plan, work);
+    (fewest < places.len()).then(|| {
+        format!(
+            "{} generators share {fewest} connections, and each needs one; give more connections (`robots` or \
+             `connections`), or fewer generators",
+            places.len()
+        )
+    })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "one of several refusals")]
+fn refused(what: &str, instead: &str) -> Option<String> {
+    Some(format!(
+        "--generator is for requests to servers, and {what} made where they are measured; {instead}"
+    ))
+}
+
+/// The first arm whose URL is on the loopback device of this machine.
+fn on_loopback(plan: &Plan) -> Option<&str> {
+    plan.arms.iter().find(|arm| is_url(arm) && crate::run::need::is_local(arm)).map(|arm| arm.name.as_str())
+}
+
+const fn is_url(arm: &Arm) -> bool {
+    matches!(&arm.what, ArmKind::Server(Spec::Url { .. }))
+}
+
+fn loopback_url(arm: &str, generator: &str) -> String {
+    format!(
+        "{arm}: its URL is on 127.0.0.1, which {generator} would look for on its own host; name the address of this machine"
+    )
+}
+
+/// Refuses a generator that would look for the servers on its own loopback device.
+pub(super) fn demand_reach(
+    plan: &Plan,
+    number: usize,
+    host: &str,
+    is_here: bool,
+    has_address: bool,
+) -> Result<(), RunError> {
+    let generator = PlaceSetup::in_words(number, host);
+    if is_here {
+        return Ok(());
+    }
+    if let Some(arm) = on_loopback(plan) {
+        return Err(RunError::Generators(loopback_url(arm, &generator)));
+    }
+    if !has_address && plan.arms.iter().any(|arm| !is_url(arm)) {
+        return Err(RunError::Generators(format!(
+            "{generator} is not in this machine's network, and servers listen on 127.0.0.1; give the address of this machine \
+             that it reaches, as in --address 10.0.0.2"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses files that cannot be handed over.
+pub(super) fn demand_size(name: &str, path: &Path) -> Result<(), RunError> {
+    let most = if name == super::LOG { LARGEST_LOG } else { LARGEST };
+    let size = path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    if size.is_some_and(|size| size <= most.get()) {
+        return Ok(());
+    }
+    Err(RunError::Generators(format!(
+        "{}: generators take files of up to {most}, and this is none; cut it or put it into one, or leave --generator out",
+        path.display()
+    )))
+}
+
+/// Deals lanes: to each generator as many as it offers, but no more than there are connections for. A run that goes on
+/// has those that it began with.
+pub(super) fn dealt(
+    places: &[Place],
+    infos: &[GeneratorInfo],
+    before: Option<&[u32]>,
+    connections: usize,
+) -> Result<Vec<PlaceSetup>, RunError> {
+    let mut first = 1;
+    let mut dealt = Vec::new();
+    for (index, (place, info)) in places.iter().zip(infos).enumerate() {
+        let offered = info.lanes.max(1) as u32;
+        let share = (connections / places.len()).max(1) as u32;
+        let lanes = before.and_then(|before| before.get(index).copied()).unwrap_or(offered.min(share));
+        if lanes > offered {
+            return Err(RunError::Generators(format!(
+                "{} offers {offered} lanes and had {lanes} when the run began; give it as many cores as then, or start a new run",
+                PlaceSetup::in_words(index + 1, &info.host)
+            )));
+        }
+        dealt.push(PlaceSetup {
+            role: "generator".to_owned(),
+            place: place.to_string(),
+            host: info.host.clone(),
+            boot: info.boot.clone(),
+            build: info.build.clone(),
+            cores: offered,
+            first_lane: first,
+            lanes,
+            ..PlaceSetup::default()
+        });
+        first += lanes;
+    }
+    Ok(dealt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_what_was_typed_and_a_comma_in_a_launcher_s_words_is_its_own() {
+        let list: PlaceList = "ssh:load-1,via:sh -c 'a,b c',ssh:root@load-2".parse().unwrap();
+        let typed: Vec<String> = list.0.iter().map(Place::to_string).collect();
+        assert_eq!(typed, ["ssh:load-1", "via:sh -c 'a,b c'", "ssh:root@load-2"]);
+        assert_eq!(list.0[1].words(), ["sh", "-c", "a,b c"]);
+        let ssh = list.0[0].words();
+        assert_eq!(ssh[..4], ["ssh", "-T", "-o", "BatchMode=yes"]);
+        assert_eq!(ssh[ssh.len() - 5..], ["--", "load-1", "bakeoff", "generator", "--stdio"]);
+        for (text, why) in [
+            ("load-1", "does not begin"),
+            ("ssh:", "no host"),
+            ("ssh:-oProxyCommand=x", "no host"),
+            ("via: ", "no words"),
+            ("via:sh 'x", "quote"),
+        ] {
+            let error = text.parse::<PlaceList>().unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn lanes_are_dealt_by_cores_and_connections_and_stay_when_a_run_goes_on() {
+        let places: Vec<Place> = vec!["ssh:a".parse().unwrap(), "ssh:b".parse().unwrap()];
+        let info = |lanes| GeneratorInfo { lanes, ..GeneratorInfo::here(0) };
+        let of = |lanes: [usize; 2], before: Option<&[u32]>, connections| {
+            let infos = lanes.map(info);
+            let dealt = dealt(&places, &infos, before, connections);
+            dealt.map(|dealt| dealt.iter().map(|place| (place.first_lane, place.lanes)).collect::<Vec<_>>())
+        };
+        assert_eq!(of([4, 8], None, 64).unwrap(), [(1, 4), (5, 8)]);
+        assert_eq!(of([4, 8], None, 5).unwrap(), [(1, 2), (3, 2)]);
+        assert_eq!(of([4, 8], Some(&[2, 3]), 64).unwrap(), [(1, 2), (3, 3)]);
+        let error = of([1, 8], Some(&[2, 3]), 64).unwrap_err().to_string();
+        assert!(error.contains("offers 1 lanes and had 2"), "{error}");
+    }
+}

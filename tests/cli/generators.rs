@@ -1,0 +1,273 @@
+//! Generators of a run in processes of their own, as launchers start them on other hosts.
+
+use crate::contract;
+use crate::support::{ORIGINS, PATIENCE, SLOW, SLOW_GET, Yard, plan, signal, wait_until};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// The words of a generator with so many threads.
+fn via(threads: usize) -> String {
+    format!("via:{} generator --stdio --threads {threads}", env!("CARGO_BIN_EXE_bakeoff"))
+}
+
+/// A server that writes down what is asked for, as long as the test lasts.
+#[derive(Clone, Default)]
+struct Logging(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Logging {
+    fn start(&self) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let own = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let own = own.clone();
+                std::thread::spawn(move || own.serve(stream));
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut input = BufReader::new(stream.try_clone().ok()?);
+        loop {
+            let mut first = String::new();
+            let mut line = String::new();
+            while line != "\r\n" {
+                line.clear();
+                if input.read_line(&mut line).ok()? == 0 {
+                    return None;
+                }
+                if first.is_empty() {
+                    first.clone_from(&line);
+                }
+            }
+            *self.0.lock().unwrap().entry(first).or_default() += 1;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").ok()?;
+        }
+    }
+
+    fn take(&self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+fn slices(yard: &Yard, dir: &str) -> Vec<Value> {
+    yard.read(&format!("{dir}/slices.jsonl"))
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Requests and replies of all slices, and whether their parts add up to them.
+fn totals(yard: &Yard, dir: &str) -> (u64, u64) {
+    let (mut requests, mut replies) = (0, 0);
+    for slice in slices(yard, dir) {
+        let count = |of: &Value, key: &str| of[key].as_u64().unwrap();
+        requests += count(&slice["counters"], "requests");
+        replies += count(&slice["counters"], "replies");
+        for part in slice["parts"].as_array().into_iter().flatten() {
+            assert!(count(part, "requests") > 0, "every generator had a share: {slice}");
+        }
+    }
+    (requests, replies)
+}
+
+#[test]
+fn lanes_elsewhere_ask_for_what_lanes_here_do_and_no_request_is_lost() {
+    for clock in ["robots = 6", "clock = \"poisson\"\nrate = \"400/s\"\nconnections = 6"] {
+        let (yard, log) = (Yard::new(), Logging::default());
+        let (a, b) = (log.start(), log.start());
+        let urls = ["/a", "/b", "/c", "/d", "/e"].map(|path| format!("\"{path}\"")).join(", ");
+        let workload = format!("kind = \"get\"\nurls = [{urls}]\n{clock}");
+        let arms = format!("[arm.plain]\nurl = \"{a}/\"\n[arm.other]\nurl = \"{b}/\"");
+        let primary = "primary = \"response_p50\"\nslice_requests = 100";
+        yard.write("plan.toml", plan(primary, &workload, &arms));
+        let run = |out: &str, places: &[String]| {
+            let mut args = vec!["run", "plan.toml", "--quiet", "--out", out];
+            places.iter().for_each(|place| args.extend(["--generator", place.as_str()]));
+            let ended = yard.run(&args);
+            assert!([Some(0), Some(4)].contains(&ended.code()), "{ended:?}");
+            (log.take(), totals(&yard, out))
+        };
+        let here = run("here", &[]);
+        assert_eq!(here.1, (900, 900), "three processes, three rounds");
+        for places in [vec![via(3)], vec![via(1), via(1)], vec![via(1), via(2), via(1)]] {
+            let out = format!("there-{}", places.len());
+            let there = run(&out, &places);
+            assert_eq!(there, here, "{clock}: {places:?}");
+            yard.run(&["verify", &out]).exits(0);
+        }
+    }
+}
+
+#[test]
+fn a_run_with_two_generators_has_one_directory_that_counts_their_parts() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("design = \"duet\"", crate::support::GET, ORIGINS));
+    let places = format!("{},{}", via(1), via(1));
+    yard.run(&["run", "plan.toml", "--out", "out", "--generator", &places]).exits(0);
+    contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    let lanes: Vec<_> =
+        setup["places"].as_array().unwrap().iter().map(|place| &place["first_lane"]).collect();
+    assert_eq!(lanes, [1, 2]);
+    assert!(setup["places"][0]["round_trip_ns"].as_u64().unwrap() > 0, "{setup}");
+    for slice in slices(&yard, "out") {
+        let of: Vec<_> = slice["parts"].as_array().unwrap().iter().map(|part| &part["generator"]).collect();
+        assert_eq!(of, [1, 2]);
+    }
+    let text = yard.read("out/slices.jsonl");
+    let mut first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    first["parts"].as_array_mut().unwrap().pop();
+    let rest: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    yard.write("out/slices.jsonl", format!("{first}\n{rest}"));
+    let found = yard.run(&["verify", "out"]).exits(7).stdout;
+    assert!(found.contains("the part of generator 2") && found.contains("is missing"), "{found}");
+
+    yard.run(&["run", "plan.toml", "--quiet", "--out", "alone"]).exits(0);
+    let said = yard.run(&["compare-results", "alone", "out"]).exits(2);
+    said.says(&["the new run was loaded from other hosts", "interrupts", "--anyway"]);
+}
+
+#[test]
+fn a_lost_generator_ends_the_run_and_the_rest_is_measured_when_it_is_back() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan(SLOW, SLOW_GET, ORIGINS));
+    let bakeoff = env!("CARGO_BIN_EXE_bakeoff");
+    yard.write(
+        "launch",
+        format!("echo $$ > pid.new; mv pid.new pid; echo far away >&2; exec {bakeoff} generator --stdio --threads 1"),
+    );
+    let places = format!("{},via:sh launch", via(1));
+    let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--generator", &places]));
+    wait_until(PATIENCE, || {
+        let lines =
+            std::fs::read_to_string(yard.path("out/slices.jsonl")).unwrap_or_default().lines().count();
+        if lines >= 4 { Ok(()) } else { Err(format!("{lines} slices")) }
+    });
+    signal("KILL", yard.read("pid").trim());
+    let ended = yard.ended(started).exits(3);
+    ended.says(&["generator 2 (", "via:sh launch) was lost", "closed before", "far away", "--resume"]);
+    let end = yard.read("out/end.json");
+    assert!(end.contains("generator-lost") && end.contains("generator 2"), "{end}");
+    assert_eq!(yard.read("out/logs/launcher-2.log"), "far away\n");
+    let before = yard.read("out/slices.jsonl");
+    assert!((4..18).contains(&before.lines().count()));
+
+    yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);
+    let after = yard.read("out/slices.jsonl");
+    assert!(after.starts_with(&before) && after.lines().count() == 18);
+    yard.run(&["verify", "out"]).exits(0);
+}
+
+#[test]
+fn what_a_login_shell_prints_is_skipped_and_ctrl_c_is_the_run_s_own() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan(SLOW, SLOW_GET, ORIGINS));
+    let words = format!("{} generator --stdio", env!("CARGO_BIN_EXE_bakeoff"));
+    let noisy = format!("via:sh -c \"echo Welcome; echo '{{\\\"n\\\":0}}'; {words}\"");
+    let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--generator", &noisy]));
+    wait_until(PATIENCE, || match yard.path("out/slices.jsonl").exists() {
+        true => Ok(()),
+        false => Err(started.errors_so_far()),
+    });
+    signal("INT", &started.pid().to_string());
+    yard.ended(started).exits(130);
+}
+
+#[test]
+fn generators_that_cannot_be_used_are_named_with_their_own_words() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", crate::support::GET, ORIGINS));
+    let bakeoff = env!("CARGO_BIN_EXE_bakeoff");
+    std::fs::copy(bakeoff, yard.path("other")).unwrap();
+    let mut other = OpenOptions::new().append(true).open(yard.path("other")).unwrap();
+    other.write_all(b"one byte more").unwrap();
+    drop(other);
+    yard.write("fake.py", FAKE);
+    let other = format!("via:{} generator --stdio", yard.path("other").display());
+    for (place, words) in [
+        (other.as_str(), &["generator 1 (", "of another build", "copy the run's executable"][..]),
+        (
+            "via:sh -c 'echo no route to host >&2; exit 255'",
+            &["is not there", "no route to host", "Nothing was sent"],
+        ),
+        ("via:/no/such/launcher", &["the launcher of via:/no/such/launcher cannot be started"]),
+        (
+            &format!("via:{bakeoff} generator --stdio --only 10.0.0.0/24"),
+            &["it may load 10.0.0.1-10.0.0.254 alone"],
+        ),
+        ("via:python3 fake.py", &["generator 1 (nowhere", "their digests differ"]),
+    ] {
+        yard.run(&["run", "plan.toml", "--quiet", "--out", "out", "--generator", place]).exits(3).says(words);
+        assert!(!yard.path("out/slices.jsonl").exists(), "{place}");
+        let _ = std::fs::remove_dir_all(yard.path("out"));
+    }
+}
+
+/// A generator of the right build that makes other requests.
+const FAKE: &str = r#"
+import hashlib, json, os, sys
+boot = open("/proc/sys/kernel/random/boot_id").read().strip()
+info = {"host": "nowhere", "boot": boot, "network": os.readlink("/proc/self/ns/net"), "build": "", "lanes": 1}
+while line := sys.stdin.buffer.readline():
+    order = json.loads(line)
+    word = order["say"] if isinstance(order["say"], str) else next(iter(order["say"]))
+    if word == "take":
+        sys.stdin.buffer.read(order["say"]["take"]["bytes"])
+    say = {"hello": {"generator": info}, "take": "taken", "load": {"armed": {"digest": "0" * 64}},
+           "beat": {"beat": {"mono_ns": 1, "wall_ns": 1}}, "stop": "stopped"}[word]
+    print(json.dumps({"n": order["n"], "say": say}), flush=True)
+    if word == "stop":
+        break
+"#;
+
+#[test]
+fn a_generator_ends_when_its_run_does_and_follows_no_other_order() {
+    let yard = Yard::new();
+    for (input, words) in
+        [("", "the run closed the channel"), ("run rm -rf /\n", "the run says what is no order")]
+    {
+        let ended = yard.ended(
+            yard.start(yard.shell(&format!("printf '%s' \"{input}\" | \"$@\""), &["generator", "--stdio"])),
+        );
+        ended.exits(3).says(&[words]);
+    }
+    let other = r#"{"n":1,"say":{"take":{"name":"../x","bytes":1,"sha256":"","plan":null}}}"#;
+    let line = format!("(echo '{other}'; printf x; echo '{{\"n\":2,\"say\":\"stop\"}}') | \"$@\"");
+    let ended = yard.ended(yard.start(yard.shell(&line, &["generator", "--stdio"]))).exits(0);
+    assert!(ended.stdout.contains("`../x` is no name"), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with("{\"n\":2,\"say\":\"stopped\"}\n"), "{}", ended.stdout);
+}
+
+#[test]
+fn check_refuses_what_no_generator_elsewhere_can_do() {
+    let yard = Yard::new();
+    let urls = "[arm.plain]\nurl = \"http://127.0.0.1:1/\"\n[arm.tls]\nurl = \"http://10.0.0.1/\"";
+    let get = crate::support::GET;
+    let from = format!("{ORIGINS}\nfrom = \"127.0.0.2\"");
+    let (ssh, two) = (vec!["ssh:load-1"], vec!["ssh:load-1", "ssh:load-2"]);
+    let commands = "[arm.plain]\ncommand = [\"true\"]\n[arm.tls]\ncommand = [\"false\"]";
+    for (workload, arms, more, places, words) in [
+        (get, ORIGINS, "", vec![], "good"),
+        (get, ORIGINS, "", two.clone(), "good"),
+        (get, urls, "", ssh.clone(), "plain: its URL is on 127.0.0.1, which generator 1 (ssh:load-1)"),
+        (get, ORIGINS, "link = \"100Mbit\"", ssh.clone(), "a link is made on one machine"),
+        (get, &from, "", ssh.clone(), "`from` names addresses of this machine"),
+        ("kind = \"command\"", commands, "", ssh.clone(), "commands are made where they are measured"),
+        ("kind = \"get\"\nurls = [\"/\"]\nrobots = 1", ORIGINS, "", two, "2 generators share 1 connections"),
+    ] {
+        yard.write("plan.toml", plan(more, workload, arms));
+        let mut args = vec!["check", "plan.toml"];
+        places.iter().for_each(|place| args.extend(["--generator", *place]));
+        let ended = yard.run(&args);
+        assert_eq!(ended.code(), Some(if words == "good" { 0 } else { 2 }), "{words}: {ended:?}");
+        assert!(ended.stderr.contains(words) || ended.stdout.contains(words), "{words}: {ended:?}");
+    }
+    yard.run(&["check", "plan.toml", "--generator", "load-1"]).exits(2).says(&["is no place of a generator"]);
+}
