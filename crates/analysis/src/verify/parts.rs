@@ -4,8 +4,9 @@
 
 use super::Verified;
 use bakeoff_meter::{Histogram, SliceCounters};
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::directory::{EXPERIMENT, SLICES, StoredExperiment};
-use bakeoff_results::{PartRecord, PlaceSetup, SliceRecord};
+use bakeoff_results::{DesignSetup, PartRecord, PlaceSetup, SliceRecord};
 
 /// Checks the parts of all slices.
 pub(super) fn check(stored: &StoredExperiment, verified: &mut Verified) {
@@ -21,13 +22,20 @@ pub(super) fn check(stored: &StoredExperiment, verified: &mut Verified) {
     }
     for (index, slice) in stored.slices.iter().enumerate() {
         let line = format!("{SLICES} line {} (round {}, arm {})", index + 1, slice.round, slice.arm);
-        let design = &stored.setup.design;
-        let load = slice.load.and_then(|load| design.loads.get(load as usize));
-        let is_open = load.is_some() || stored.setup.workload.robots.is_none();
-        let taken_in = load.map_or(design.parts, |load| load.parts).max(1);
-        for what in faults(places, slice, is_open.then_some((next - 1, taken_in))) {
+        let is_open = slice.load.is_some() || stored.setup.workload.robots.is_none();
+        let lanes = is_open.then(|| (next - 1, stretches(&stored.setup.design, slice)));
+        for what in faults(places, slice, lanes) {
             verified.find(line.clone(), what);
         }
+    }
+}
+
+/// Number of stretches in which a slice was taken, the arms in turn.
+fn stretches(design: &DesignSetup, slice: &SliceRecord) -> u32 {
+    let load = slice.load.and_then(|load| design.loads.get(load as usize));
+    match slice.design {
+        RoundDesign::Duet => 1,
+        RoundDesign::Pairs => load.map_or(design.parts, |load| load.parts).max(1),
     }
 }
 
@@ -106,6 +114,7 @@ fn sums(slice: &SliceRecord) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bakeoff_results::LoadSetup;
     use bakeoff_units::Nanos;
 
     fn place(host: &str, first_lane: u32, lanes: u32) -> PlaceSetup {
@@ -128,7 +137,7 @@ mod tests {
             round: 0,
             position: 0,
             arm: "a".to_owned(),
-            design: bakeoff_plan::RoundDesign::Pairs,
+            design: RoundDesign::Pairs,
             load: None,
             block: 0,
             start: 0,
@@ -175,6 +184,12 @@ mod tests {
         (in_two.parts[0].requests, in_two.parts[1].requests) = (8, 2);
         let found = faults(&places, &in_two, Some((3, 2))).join("; ");
         assert!(!found.contains("dealt"), "{found}");
+        let load = LoadSetup { parts: 8, ..LoadSetup::default() };
+        let design = DesignSetup { parts: 3, loads: vec![load], ..DesignSetup::default() };
+        let of = |design_of, load| SliceRecord { design: design_of, load, ..slice() };
+        assert_eq!(stretches(&design, &of(RoundDesign::Duet, Some(0))), 1, "a duet's slice is whole");
+        assert_eq!(stretches(&design, &of(RoundDesign::Pairs, Some(0))), 8);
+        assert_eq!(stretches(&design, &of(RoundDesign::Pairs, None)), 3);
         assert_eq!(faults(&[], &SliceRecord { parts: Vec::new(), ..slice() }, None), [""; 0]);
     }
 }
