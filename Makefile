@@ -36,6 +36,7 @@ honest: ## a million requests through a pass-through and a right cache: no fault
 calibrate: ## how often the verdicts are right: simulated, then with real servers; what needs a quiet machine (long)
 	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture --test-threads=1
 	cargo test --release -p bakeoff-cli --test cli -- --ignored --test-threads 1 batching:: peak:: populations::
+	cargo test --release -p bakeoff-robots --test broken -- --ignored known::
 	cargo build --release
 	benches/calibrate
 
