@@ -137,8 +137,8 @@ pub struct Generators {
     pub places: Vec<Place>,
     /// Address of this machine that they reach, where servers listen; none: that of loopback.
     pub address: Option<Ipv4Addr>,
-    /// Numbers of lanes that the run began with.
-    pub(super) lanes: Option<Vec<u32>>,
+    /// Hosts and numbers of lanes that the run began with.
+    pub(super) lanes: Option<Vec<(String, u32)>>,
     /// Silence after which one is lost.
     pub(super) lease: Nanos,
 }
@@ -155,7 +155,7 @@ impl Generators {
     /// A place that this build does not know.
     pub fn of_setup(setup: &Setup) -> Result<Self, PlaceError> {
         let places = setup.places.iter().map(|place| place.place.parse()).collect::<Result<_, _>>()?;
-        let lanes = setup.places.iter().map(|place| place.lanes).collect();
+        let lanes = setup.places.iter().map(|place| (place.host.clone(), place.lanes)).collect();
         Ok(Self { lanes: Some(lanes), ..Self::at(places, setup.address) })
     }
 }
@@ -285,7 +285,7 @@ pub(super) fn demand_size(name: &str, path: &Path) -> Result<(), RunError> {
 pub(super) fn dealt(
     places: &[Place],
     infos: &[GeneratorInfo],
-    before: Option<&[u32]>,
+    before: Option<&[(String, u32)]>,
     connections: usize,
 ) -> Result<Vec<PlaceSetup>, RunError> {
     let mut first = 1;
@@ -293,10 +293,11 @@ pub(super) fn dealt(
     for (index, (place, info)) in places.iter().zip(infos).enumerate() {
         let offered = info.lanes.max(1) as u32;
         let share = (connections / places.len()).max(1) as u32;
-        let lanes = before.and_then(|before| before.get(index).copied()).unwrap_or(offered.min(share));
-        if lanes > offered {
+        let began = before.and_then(|before| before.get(index));
+        let lanes = began.map_or(offered.min(share), |(_, lanes)| *lanes);
+        if let Some((host, lanes)) = began.filter(|(host, lanes)| *host != info.host || *lanes > offered) {
             return Err(RunError::Generators(format!(
-                "{} offers {offered} lanes and had {lanes} when the run began; give it as many cores as then, or start a new run",
+                "{} offers {offered} lanes, and the run began with {lanes} on {host}; go on with that, or start a new run",
                 PlaceSetup::in_words(index + 1, &info.host)
             )));
         }
@@ -344,16 +345,21 @@ mod tests {
     #[test]
     fn lanes_are_dealt_by_cores_and_connections_and_stay_when_a_run_goes_on() {
         let places: Vec<Place> = vec!["ssh:a".parse().unwrap(), "ssh:b".parse().unwrap()];
-        let info = |lanes| GeneratorInfo { lanes, ..GeneratorInfo::here(0) };
-        let of = |lanes: [usize; 2], before: Option<&[u32]>, connections| {
-            let infos = lanes.map(info);
-            let dealt = dealt(&places, &infos, before, connections);
+        let info =
+            |host: &str, lanes| GeneratorInfo { host: host.to_owned(), lanes, ..GeneratorInfo::here(0) };
+        let of = |lanes: [usize; 2], before: Option<[u32; 2]>, connections| {
+            let infos = [info("a", lanes[0]), info("b", lanes[1])];
+            let before = before.map(|[a, b]| vec![("a".to_owned(), a), ("b".to_owned(), b)]);
+            let dealt = dealt(&places, &infos, before.as_deref(), connections);
             dealt.map(|dealt| dealt.iter().map(|place| (place.first_lane, place.lanes)).collect::<Vec<_>>())
         };
         assert_eq!(of([4, 8], None, 64).unwrap(), [(1, 4), (5, 8)]);
         assert_eq!(of([4, 8], None, 5).unwrap(), [(1, 2), (3, 2)]);
-        assert_eq!(of([4, 8], Some(&[2, 3]), 64).unwrap(), [(1, 2), (3, 3)]);
-        let error = of([1, 8], Some(&[2, 3]), 64).unwrap_err().to_string();
-        assert!(error.contains("offers 1 lanes and had 2"), "{error}");
+        assert_eq!(of([4, 8], Some([2, 3]), 64).unwrap(), [(1, 2), (3, 3)]);
+        let error = of([1, 8], Some([2, 3]), 64).unwrap_err().to_string();
+        assert!(error.contains("(a) offers 1 lanes, and the run began with 2 on a"), "{error}");
+        let other =
+            dealt(&places[..1], &[info("c", 4)], Some(&[("a".to_owned(), 2)]), 64).unwrap_err().to_string();
+        assert!(other.contains("generator 1 (c) offers 4 lanes, and the run began with 2 on a"), "{other}");
     }
 }
