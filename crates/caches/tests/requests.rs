@@ -23,15 +23,15 @@ const RATE: f64 = 100.0;
 
 /// Plan, its robots, requests until all phases were over or [`MOST`] were made, FNV-1a over all that is sent.
 const KNOWN: &str = "\
-polymix-1 robots 100000 a90973d16063681c
-polymix-1 fill 100000 7f2ce6f728154dbe
-polymix-4 robots 100000 1e66780abe09f807
-webaxe-4 robots 100000 803b3a674bb4ae48
-polyfill robots 100000 4ee90adebe5ed1cc
-downtime-2 robots 7215 a8f5c98ca1ceaa53
-cache-bakeoff robots 100000 54bfb31c077e84e1
-cache-bakeoff fill 100000 7f2ce6f728154dbe
-simple robots 17617 8225553f5c46f0de
+polymix-1 robots 100000 916aa1a0693de408
+polymix-1 fill 100000 62449bee6eed385e
+polymix-4 robots 100000 d3b00148f7b19765
+webaxe-4 robots 100000 8139366df7ca947e
+polyfill robots 100000 7d1bf6a1f8451a94
+downtime-2 robots 7215 c3d29cda739e68eb
+cache-bakeoff robots 100000 3e358affbbc6096d
+cache-bakeoff fill 100000 62449bee6eed385e
+simple robots 17617 e0c502a77199b4d2
 ";
 
 #[test]
