@@ -304,8 +304,8 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
         std::fs::remove_dir_all(yard.path("out")).unwrap();
         Err(ended.stderr)
     });
-    // Beside other tests the generator may be late, and a comparison invalid; refused requests are counted all the
-    // same.
+    // Beside other tests the generator may be late, a reply too, and a comparison invalid; refused requests are counted
+    // all the same.
     assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.stderr);
     for (part, mac) in [("full-speed", &["nginx.mac", "apache.mac"][..]), ("webstone", &["mac"])] {
         let results = yard.results(&format!("out/{part}"));
@@ -315,7 +315,8 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
             let refused = if mac.contains(&arm.as_str()) { planted } else { 0 };
             assert!(planted >= 3 && violations["false"] == 0, "{part} {arm}: {violations}");
             assert_eq!(violations["detected"], refused, "{part} {arm}: {violations}");
-            assert_eq!(found["errors"].as_object().map(serde_json::Map::len), Some(0), "{part} {arm}");
+            let errors = found["errors"].as_object().unwrap().keys().filter(|label| *label != "timeout");
+            assert_eq!(errors.count(), 0, "{part} {arm}: {}", found["errors"]);
         }
         let proof = &results["arms"][mac[0]]["proof"];
         assert_eq!(proof["enforcement"], "full", "{proof}");
