@@ -33,6 +33,8 @@ const NEXT_EPOCH: i32 = 8;
 const ALL: PageRange = (0, 0);
 /// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
+/// Longest wait for that between two sessions; a page locked longer belongs to a read that the next session answers.
+const FORGETTING: Duration = Duration::from_secs(1);
 /// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
 const EMPTYING: Duration = Duration::from_secs(5);
 
@@ -143,7 +145,9 @@ impl Kernel {
         own
     }
 
-    /// Makes the kernel forget everything after the loss of a session, before the next one begins.
+    /// Makes the kernel forget everything after the loss of a session, before the next one begins: a reader that waits
+    /// for new attributes would go on with old pages. Those of a read that waits for the next session are locked, and
+    /// waited for briefly.
     pub(super) fn lost(&self) {
         {
             let mut seen = lock(&self.seen);
@@ -154,7 +158,7 @@ impl Kernel {
             }
         }
         self.uses.lost();
-        self.break_all(&());
+        self.dropped_within(FORGETTING);
     }
 
     /// Uses of objects for the kernel.
@@ -201,12 +205,17 @@ impl Kernel {
         known.iter().for_each(|object| self.droppers.drop_pages(*object, ALL, done.clone()));
     }
 
-    /// The same at the end: waits until all pages are dropped.
+    /// The same at the end.
     pub(super) fn empty(&self) {
+        self.dropped_within(EMPTYING);
+    }
+
+    /// The same, and waits until all pages are dropped, but no longer than this.
+    fn dropped_within(&self, limit: Duration) {
         let (done, ends) = channel::<()>();
         self.break_all(&done);
         drop(done);
-        let _ = ends.recv_timeout(EMPTYING);
+        let _ = ends.recv_timeout(limit);
     }
 
     /// Has pages dropped that a read brought, which is over then.
