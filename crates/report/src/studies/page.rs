@@ -103,7 +103,12 @@ fn times(row: &StudyRow) -> String {
     let Some(ours) = row.value else { return NONE.to_owned() };
     let times = match row.published_value {
         0.0 => format!("{ours:+.2} {}", row.unit),
-        published => format!("{:.2}", ours / published),
+        published => {
+            let times: f64 = ours / published;
+            // Two digits of a small one.
+            let digits = (1.0 - times.abs().log10().floor()).clamp(2.0, 6.0) as usize;
+            format!("{times:.digits$}")
+        }
     };
     match is_compared(row) {
         true => times,

@@ -8,7 +8,7 @@ use super::page::place;
 use crate::document::State;
 use crate::figures;
 use crate::plot::forest::{Spread, panels};
-use bakeoff_results::{Standing, StudyRow};
+use bakeoff_results::{KeptRun, Standing, StudyRow};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::json;
@@ -23,8 +23,9 @@ pub fn study_plot(kept: &KeptStudy) -> Option<String> {
 }
 
 fn changes(kept: &KeptStudy) -> Option<String> {
-    let rows: Vec<Spread> =
-        kept.runs.iter().flat_map(|run| run.rows.iter().filter_map(|row| spread(row, &run.rows))).collect();
+    let rows =
+        kept.runs.iter().flat_map(|run| run.rows.iter().filter_map(|row| spread(row, named(kept, run, row))));
+    let rows: Vec<Spread> = rows.collect();
     let panel = panels(&rows, "published as", 0.0, &kept.study.title).into_iter().next()?;
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -34,8 +35,20 @@ fn changes(kept: &KeptStudy) -> Option<String> {
     Some(drawn.expect("the frame is a constant, and every name in it is a field of a panel") + "\n")
 }
 
+/// Name of a row, with its arm where another run has another arm beside the same figure.
+fn named(kept: &KeptStudy, run: &KeptRun, row: &StudyRow) -> String {
+    let name = place(row, &run.rows);
+    let others = kept.runs.iter().filter(|other| other.plan != run.plan).flat_map(|other| &other.rows);
+    let is_beside = |other: &StudyRow| {
+        (&other.table, &other.row, &other.column) == (&row.table, &row.row, &row.column)
+            && other.arm != row.arm
+    };
+    let is_named = name.ends_with(&format!("({})", row.arm));
+    if !is_named && others.into_iter().any(is_beside) { format!("{name} ({})", row.arm) } else { name }
+}
+
 /// A share or a factor; other figures have no scale in common.
-fn spread(row: &StudyRow, all: &[StudyRow]) -> Option<Spread> {
+fn spread(row: &StudyRow, name: String) -> Option<Spread> {
     let change = |x: f64| match row.unit.as_str() {
         "%" => Some(x / 100.0),
         "x" => Some(x - 1.0),
@@ -43,7 +56,7 @@ fn spread(row: &StudyRow, all: &[StudyRow]) -> Option<Spread> {
     };
     let (ours, interval) = figures::beside(row);
     Some(Spread {
-        name: place(row, all),
+        name,
         key: String::new(),
         state: if row.standing == Standing::Inside { State::Fine } else { State::Plain },
         at: change(row.value?)?,
