@@ -85,7 +85,7 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_plan::RoundDesign;
+    use crate::fixture;
     use bakeoff_stats::LOOKS;
 
     const SECOND: u64 = 1_000_000_000;
@@ -97,19 +97,10 @@ mod tests {
             SliceRecord {
                 round,
                 position: arm as u32,
-                arm: ["a", "b"][arm].to_owned(),
-                design: RoundDesign::Pairs,
-                load: None,
-                block: 0,
                 start: round,
-                proof: None,
                 started_ns,
                 ended_ns: started_ns + SECOND,
-                order_seed: None,
-                populations: Default::default(),
-                parts: Vec::new(),
-                counters: Default::default(),
-                times: Default::default(),
+                ..fixture::slice(["a", "b"][arm], Default::default(), Default::default())
             }
         };
         (0..rounds).flat_map(|round| [slice(round, 0), slice(round, 1)]).collect()

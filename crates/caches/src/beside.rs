@@ -67,7 +67,7 @@ impl Beside<'_> {
         };
         let Some(point) = self.entrant.points.iter().find(is_here) else { return Vec::new() };
         let line = |column: &&str| -> Vec<StudyRow> {
-            let unit = self.figure(row, column).map(|figure| figure.unit.label);
+            let unit = self.table.figure(row, column).map(|figure| figure.unit.label);
             let ours = match unit {
                 Some("s") => vec![mean(point)],
                 Some("%") => hits(point),
@@ -78,13 +78,8 @@ impl Beside<'_> {
         columns.iter().flat_map(line).collect()
     }
 
-    fn figure<'f>(&self, row: &'f PublishedRow, column: &str) -> Option<&'f Figure> {
-        let at = self.table.columns.iter().position(|name| name == column)?;
-        row.cells.get(at)?.as_ref()
-    }
-
     fn line(&self, row: &PublishedRow, column: &str, ours: Ours) -> Option<StudyRow> {
-        let published = self.figure(row, column)?;
+        let published = self.table.figure(row, column)?;
         let own = |base: f64| base / published.unit.scale;
         let (standing, said) = match self.reason(published) {
             None => ours.standing(published),
@@ -127,7 +122,7 @@ impl Beside<'_> {
 
 impl Ours {
     fn standing(&self, published: &Figure) -> (Standing, String) {
-        let published = published.value * published.unit.scale;
+        let published = published.base();
         let standing = match self.interval {
             Some((low, _)) if low > published => Standing::Higher,
             Some((_, high)) if high < published => Standing::Lower,

@@ -190,8 +190,8 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
 mod tests {
     use super::*;
     use crate::analyse::series::Depth;
+    use crate::fixture;
     use bakeoff_meter::{Histogram, Times};
-    use bakeoff_plan::RoundDesign;
     use bakeoff_results::{PartRecord, PlaceSetup, SliceRecord};
 
     /// The reason against b when the second of two generators has these failures, is so late, and begins so late.
@@ -232,23 +232,7 @@ mod tests {
             let mut counters = parts[0].counters();
             counters.add_beside(&parts[1].counters());
             let times = Times { lateness: parts[0].lateness(), ..Times::default() };
-            SliceRecord {
-                round: 0,
-                position: 0,
-                arm: arm.to_owned(),
-                design: RoundDesign::Pairs,
-                load: None,
-                block: 0,
-                start: 0,
-                proof: None,
-                started_ns: 0,
-                ended_ns: 1,
-                order_seed: None,
-                counters,
-                times: times.encode(),
-                populations: BTreeMap::new(),
-                parts,
-            }
+            SliceRecord { parts, ..fixture::slice(arm, counters, times.encode()) }
         };
         let slices: Vec<SliceRecord> = setup.arms.iter().map(|arm| slice(arm)).collect();
         let table = Table::read(&setup, &slices, Depth::Histograms).unwrap();

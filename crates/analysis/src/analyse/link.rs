@@ -65,6 +65,7 @@ fn sentence(arm: &str, busy: f64) -> String {
 mod tests {
     use super::*;
     use crate::analyse::series::{Depth, Table};
+    use crate::fixture;
     use bakeoff_meter::{EncodedTimes, SliceCounters};
     use bakeoff_results::{LinkSetup, SliceRecord};
     use bakeoff_units::Nanos;
@@ -80,23 +81,8 @@ mod tests {
             delays: Some(delays.encode()),
             line_cpu_ns: Some(5),
         };
-        SliceRecord {
-            round,
-            position: 0,
-            arm: arm.to_owned(),
-            design: Default::default(),
-            load: None,
-            block: 0,
-            start: 0,
-            proof: None,
-            order_seed: None,
-            populations: Default::default(),
-            parts: Vec::new(),
-            ended_ns: 0,
-            started_ns: 0,
-            counters: SliceCounters { link: Some(link), ..SliceCounters::default() },
-            times: EncodedTimes::default(),
-        }
+        let counters = SliceCounters { link: Some(link), ..SliceCounters::default() };
+        SliceRecord { round, ended_ns: 0, ..fixture::slice(arm, counters, EncodedTimes::default()) }
     }
 
     #[test]

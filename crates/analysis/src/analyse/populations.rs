@@ -64,6 +64,7 @@ mod tests {
     use super::*;
     use crate::analyse::invalid::wrong_populations;
     use crate::analyse::series::Depth;
+    use crate::fixture;
     use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
     use bakeoff_results::{PopulationRecord, SliceRecord, WorkloadSetup};
     use bakeoff_units::Nanos;
@@ -94,23 +95,7 @@ mod tests {
 
     fn slice(arm: &str, populations: BTreeMap<String, PopulationRecord>) -> SliceRecord {
         let PopulationRecord { counters, times } = populations["many"].clone();
-        SliceRecord {
-            round: 0,
-            position: 0,
-            arm: arm.to_owned(),
-            design: bakeoff_plan::RoundDesign::Pairs,
-            load: None,
-            block: 0,
-            start: 0,
-            proof: None,
-            started_ns: 0,
-            ended_ns: 1,
-            order_seed: None,
-            counters,
-            times,
-            populations,
-            parts: Vec::new(),
-        }
+        SliceRecord { populations, ..fixture::slice(arm, counters, times) }
     }
 
     fn setup() -> Setup {

@@ -114,6 +114,7 @@ fn sums(slice: &SliceRecord) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use bakeoff_results::LoadSetup;
     use bakeoff_units::Nanos;
 
@@ -133,23 +134,9 @@ mod tests {
             part.of(SliceCounters { requests, replies: requests, ..SliceCounters::default() }, &own)
         };
         let times = bakeoff_meter::Times { lateness: late, ..bakeoff_meter::Times::default() };
-        SliceRecord {
-            round: 0,
-            position: 0,
-            arm: "a".to_owned(),
-            design: RoundDesign::Pairs,
-            load: None,
-            block: 0,
-            start: 0,
-            proof: None,
-            started_ns: 0,
-            ended_ns: 1,
-            order_seed: None,
-            counters: SliceCounters { requests: 10, replies: 10, ..SliceCounters::default() },
-            times: times.encode(),
-            populations: Default::default(),
-            parts: vec![part(1, "x", (1, 2), 7), part(2, "y", (3, 1), 3)],
-        }
+        let counters = SliceCounters { requests: 10, replies: 10, ..SliceCounters::default() };
+        let parts = vec![part(1, "x", (1, 2), 7), part(2, "y", (3, 1), 3)];
+        SliceRecord { parts, ..fixture::slice("a", counters, times.encode()) }
     }
 
     #[test]

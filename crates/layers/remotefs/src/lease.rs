@@ -5,10 +5,11 @@
 //! when it ends**.
 //!
 //! A session that gets an answer holds a lease of the object. All leases of a session end with its term, which pings
-//! renew. A change first revokes the leases of all others, but of attributes alone interrupts them: each is sent a break and owes an acknowledgement. Until
-//! all have come the change is not made, and until it is made no question about the object is answered, except those
-//! of sessions that owe. They are answered without a lease, as a kernel may have to read a page before it can forget
-//! it. A session that owes is not renewed; so a change waits for a term at most, and then the session is over.
+//! renew. A change first revokes the leases of all others, but of attributes alone interrupts them: each is sent a
+//! break and owes an acknowledgement. Until all have come the change is not made, and until it is made no question
+//! about the object is answered, except those of sessions that owe. They are answered without a lease, as a kernel may
+//! have to read a page before it can forget it. A session that owes is not renewed; so a change waits for a term at
+//! most, and then the session is over.
 //!
 //! A server that has just started does not know the leases of its predecessor: it makes no change for one term.
 

@@ -203,6 +203,11 @@ pub enum FigureBound {
 }
 
 impl Figure {
+    /// Its value in the base unit of its quantity.
+    pub fn base(&self) -> f64 {
+        self.value * self.unit.scale
+    }
+
     /// With its unit, as people write it: `about 140 conn/s`, `932940`.
     pub fn in_words(&self) -> String {
         let number = self.text.trim_start_matches(['~', '<', '>']);
@@ -241,10 +246,15 @@ pub fn find(name: &str) -> Result<Option<Study>, StudyError> {
 }
 
 impl PublishedTable {
-    /// A figure in the base unit of its quantity; `None` if there is no such row or column, or none was published.
-    pub fn base(&self, row: &PublishedRow, column: &str) -> Option<f64> {
+    /// A figure; `None` if there is no such column, or none was published.
+    pub fn figure<'r>(&self, row: &'r PublishedRow, column: &str) -> Option<&'r Figure> {
         let at = self.columns.iter().position(|name| name == column)?;
-        row.cells.get(at)?.as_ref().map(|figure| figure.value * figure.unit.scale)
+        row.cells.get(at)?.as_ref()
+    }
+
+    /// The same in the base unit of its quantity.
+    pub fn base(&self, row: &PublishedRow, column: &str) -> Option<f64> {
+        self.figure(row, column).map(Figure::base)
     }
 
     /// The highest figure of a column, in the base unit of its quantity.

@@ -92,11 +92,10 @@ pub(crate) fn published(
 ) -> Vec<Series> {
     let line = |table: &PublishedTable| {
         let name = table.title.split(':').next().unwrap_or_default();
-        let at = table.columns.iter().position(|name| *name == curve.column);
         let point = |row: &PublishedRow| {
-            let figure = row.cells.get(at?)?.as_ref()?;
+            let figure = table.figure(row, &curve.column)?;
             let rate = table.base(row, &curve.against)? / most(table);
-            Some((rate, charted(figure.unit.label, figure.value * figure.unit.scale), true))
+            Some((rate, charted(figure.unit.label, figure.base()), true))
         };
         Series {
             key: "published".to_owned(),
