@@ -460,8 +460,13 @@ impl fuser::Filesystem for Filesystem {
         reply: ReplyData,
     ) {
         self.tally.add(Count::Reads, 1);
+        let range = (offset, size.into());
+        let own = self.kernel.order().reads(object.0, range);
         let reply = match self.kept(object.0, offset) {
-            Some(bytes) => return reply.data(bytes.get(..size as usize).unwrap_or(&bytes)),
+            Some(bytes) => {
+                reply.data(bytes.get(..size as usize).unwrap_or(&bytes));
+                return own.keeps();
+            }
             None => reply,
         };
         let mut reply = Some(reply);
@@ -487,9 +492,9 @@ impl fuser::Filesystem for Filesystem {
         };
         match (read, reply) {
             (Err(error), Some(reply)) => reply.error(error),
-            (Ok(leased), _) if leased && self.kernel.holds(object.0, since) => {}
+            (Ok(leased), _) if leased && self.kernel.holds(object.0, since) => own.keeps(),
             // It was read while somebody changes it: the page was needed, and is dropped again.
-            _ => self.kernel.drop_read(object.0, (offset, size.into()), reading),
+            _ => self.kernel.drop_read(object.0, range, (reading, own)),
         }
     }
 
@@ -507,14 +512,19 @@ impl fuser::Filesystem for Filesystem {
     ) {
         self.tally.add(Count::Writes, 1);
         let _writing = self.kernel.uses().writes(object.0);
-        // Pages that were changed through a mapping have an offset of their own.
-        let append = flags.0 & libc::O_APPEND != 0 && !how.contains(WriteFlags::FUSE_WRITE_CACHE);
+        // Pages that were changed through a mapping have an offset of their own, and the kernel reads none of them before
+        // they are written.
+        let is_mapped = how.contains(WriteFlags::FUSE_WRITE_CACHE);
+        let append = flags.0 & libc::O_APPEND != 0 && !is_mapped;
+        let bytes = if append { u64::MAX } else { data.len() as u64 };
+        let own = (!is_mapped).then(|| self.kernel.order().writes(object.0, (offset, bytes)));
         let question = ClientRequest::Write { object: object.0, offset, append, bytes: data };
         let written = self.link.ask(&question, |answer| match answer {
             ServerReply::Written { length, .. } => Ok(length),
             _ => Err(Errno::EIO),
         });
         self.contents.changed(object.0);
+        own.iter().for_each(|own| self.kernel.drop_beside(object.0, own));
         match written {
             Ok(length) => {
                 self.tally.add(Count::BytesWritten, length.into());

@@ -11,6 +11,7 @@
 //! may be locked: threads of their own drop them ([`PageDroppers`]), and the break is acknowledged after that
 //! ([`Uses`]). On an older kernel names are not kept at all.
 
+use super::order::{Order, Reading, Writing};
 use super::pages::{PageDroppers, PageRange};
 use super::uses::{Ack, InUse, Uses};
 use crate::frame::BreakScope;
@@ -33,7 +34,8 @@ const NEXT_EPOCH: i32 = 8;
 const ALL: PageRange = (0, 0);
 /// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
-/// Longest wait for that between two sessions; a page locked longer belongs to a read that the next session answers.
+/// Longest wait for pages to be dropped between two sessions, and behind a write; one locked longer belongs to a read that
+/// the next session answers, or to the write.
 const FORGETTING: Duration = Duration::from_secs(1);
 /// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
 const EMPTYING: Duration = Duration::from_secs(5);
@@ -74,6 +76,7 @@ pub(super) struct Kernel {
     arrived: Condvar,
     droppers: PageDroppers,
     uses: Arc<Uses>,
+    order: Arc<Order>,
 }
 
 impl Kernel {
@@ -88,6 +91,7 @@ impl Kernel {
             arrived: Condvar::new(),
             droppers: PageDroppers::new(Box::new(drop_pages)),
             uses: Arc::default(),
+            order: Arc::default(),
         }
     }
 
@@ -218,9 +222,25 @@ impl Kernel {
         let _ = ends.recv_timeout(limit);
     }
 
+    /// Order of the mount's own reads and writes.
+    pub(super) const fn order(&self) -> &Arc<Order> {
+        &self.order
+    }
+
     /// Has pages dropped that a read brought, which is over then.
-    pub(super) fn drop_read(&self, object: u64, range: PageRange, reading: InUse) {
-        self.droppers.drop_pages(object, range, (reading, self.uses.passes(object)));
+    pub(super) fn drop_read(&self, object: u64, range: PageRange, read: (InUse, Reading)) {
+        self.droppers.drop_pages(object, range, (read, self.uses.passes(object)));
+    }
+
+    /// Has pages dropped that reads beside a write may have left as they were before it, and waits until they are. A
+    /// page that is locked longer is one of the write's own, which nobody reads before it is over.
+    pub(super) fn drop_beside(&self, object: u64, writing: &Writing) {
+        let (done, ends) = channel::<()>();
+        for range in writing.beside() {
+            self.droppers.drop_pages(object, range, (done.clone(), self.uses.passes(object)));
+        }
+        drop(done);
+        let _ = ends.recv_timeout(FORGETTING);
     }
 
     fn drop_names(&self) -> io::Result<()> {

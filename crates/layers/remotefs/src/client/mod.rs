@@ -9,6 +9,7 @@ mod counters;
 mod filesystem;
 mod kernel;
 mod link;
+mod order;
 mod pages;
 mod shown;
 mod uses;
