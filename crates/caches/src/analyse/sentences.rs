@@ -118,8 +118,14 @@ fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<S
         }
     });
     if let Some(hits) = point.hit_ratio {
-        let possible = point.achievable.map(|best| {
-            format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
+        let possible = point.achievable.map(|best| match best.when_fetched.0 {
+            endless if hits <= endless => {
+                format!(", of {:.1} % that an endless cache would have had", endless * 100.0)
+            }
+            endless => format!(
+                ", more than the {:.1} % of an endless cache that joins no requests under way",
+                endless * 100.0
+            ),
         });
         let is_void = point.rule.is_some_and(|rule| rule.hit_ratio.is_none());
         let offered = point.offered_hit_ratio.map(|offered| match (offered * 100.0, is_void) {
