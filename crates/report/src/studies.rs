@@ -96,7 +96,11 @@ pub fn study(kept: &KeptStudy, width: usize, colour: bool) -> String {
 fn measured(run: &KeptRun) -> String {
     let warned = match run.warnings.is_empty() {
         true => String::new(),
-        false => format!("; the run warned of {}", run.warnings.join(", ")),
+        false => {
+            // Those of experiments are labels, those of bake-offs sentences.
+            let said: Vec<&str> = run.warnings.iter().map(|warning| warning.trim_end_matches('.')).collect();
+            format!("; warnings of the run: {}", said.join("; "))
+        }
     };
     format!("Measured on {} with `{}`: {}{warned}", run.day, run.command, run.machine)
 }

@@ -91,7 +91,7 @@ fn a_kept_run_stands_beside_its_figures_everywhere() {
         "| Enforcer, disk-bound HTTP | 1.5 % | 3.00 % (1.00..5.00 %) | 2.00 |",
         "| enforcer, http | 1.5 % | 3.00 % | 1.00..5.00 % | inside |",
         "| loopback, https | 3.7 % | 30.0 % | 29.0..31.0 % | higher |",
-        "Measured on 2026-11-28 with `bakeoff run enforcer`: a made-up machine; the run warned of busy.",
+        "Measured on 2026-11-28 with `bakeoff run enforcer`: a made-up machine; warnings of the run: busy.",
         "![Published and measured](studies/enforcer.svg)",
     ] {
         assert!(page.contains(said), "{said} is not in:\n{page}");
