@@ -40,6 +40,10 @@ calibrate: ## how often the verdicts are right: simulated, then with real server
 	cargo build --release
 	benches/calibrate
 
+reach: ## load from other hosts by ssh, Slurm and others, and its faults, in namespaces, as root (needs openssh-server, Slurm; 10 minutes)
+	cargo build --release -p bakeoff-cli
+	benches/reach
+
 torture: ## file system suites, and faults, against mounts of remotefs, as root (needs libacl1-dev; 20 minutes)
 	cargo build --release -p bakeoff-layers
 	tests/torture/run
@@ -54,4 +58,4 @@ clean: ## remove what was built
 	cargo clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
 
-.PHONY: help run test bench instructions soak honest calibrate torture bpf fuzz clean
+.PHONY: help run test bench instructions soak honest calibrate reach torture bpf fuzz clean

@@ -4,9 +4,10 @@ use crate::contract;
 use crate::support::{ORIGINS, PATIENCE, SLOW, SLOW_GET, Yard, plan, signal, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
 /// The words of a generator with so many threads.
@@ -209,6 +210,51 @@ fn generators_that_cannot_be_used_are_named_with_their_own_words() {
         let _ = std::fs::remove_dir_all(yard.path("out"));
     }
 }
+
+#[test]
+fn the_other_nodes_of_a_slurm_job_lend_their_lanes() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", crate::support::GET, ORIGINS));
+    let bakeoff = env!("CARGO_BIN_EXE_bakeoff");
+    std::fs::create_dir(yard.path("bin")).unwrap();
+    for (name, script) in
+        [("scontrol", SCONTROL.to_owned()), ("srun", format!("{SRUN} exec {bakeoff} \"$@\" --threads 1"))]
+    {
+        let path = yard.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    let within = |nodes: &str, out: &str| {
+        let mut command =
+            yard.bakeoff(&["run", "plan.toml", "--quiet", "--out", out, "--generator", "slurm"]);
+        let path = format!("{}:{}", yard.path("bin").display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("SLURM_JOB_NODELIST", nodes).env("SLURMD_NODENAME", "sut");
+        yard.ended(yard.start(command))
+    };
+    within("g1 sut g2", "out").exits(0);
+    yard.run(&["verify", "out"]).exits(0);
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    let places: Vec<_> = setup["places"].as_array().unwrap().iter().map(|place| &place["place"]).collect();
+    assert_eq!(places, ["slurm:g1", "slurm:g2"]);
+    assert_eq!(setup["address"], "127.0.0.1", "where scontrol says that this node is");
+    assert!(yard.read("srun.log").contains("--overlap --nodes=1 --ntasks=1"), "{}", yard.read("srun.log"));
+
+    within("sut", "alone").exits(2).says(&["no node but this one, sut", "sbatch -N3"]);
+    within("unknown", "unknown").exits(2).says(&["`scontrol show hostnames unknown`", "Invalid hostlist"]);
+    let check = ["check", "plan.toml", "--generator", "slurm"];
+    yard.run(&check).exits(2).says(&["SLURMD_NODENAME is not set", "sbatch"]);
+}
+
+/// What Slurm 22.05 prints of a job's nodes, and of one.
+const SCONTROL: &str = r#"
+case "$*" in
+"show hostnames unknown") echo "Invalid hostlist: unknown" >&2; exit 1 ;;
+"show hostnames "*) printf '%s\n' $3 ;;
+"--oneliner show node sut") echo "NodeName=sut Arch=x86_64 CoresPerSocket=1 NodeAddr=127.0.0.1 NodeHostName=sut" ;;
+*) exit 2 ;;
+esac"#;
+
+/// A step that runs here.
+const SRUN: &str = r#"echo "$@" >>srun.log; while [ "$1" != -- ]; do shift; done; shift 2;"#;
 
 /// A generator of the right build that makes other requests.
 const FAKE: &str = r#"

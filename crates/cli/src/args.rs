@@ -1,5 +1,6 @@
 //! Command line: flags and arguments, checked for form only.
 
+use crate::Failure;
 use bakeoff_analysis::rule::Rule;
 use bakeoff_caches::TimeScale;
 use bakeoff_caches::conformance::HERE;
@@ -7,7 +8,7 @@ use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_experiment::run::{Generators, PlaceList};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
-use bakeoff_plan::{Only, PlanError, Setting};
+use bakeoff_plan::{Only, PlanSource, Setting};
 use bakeoff_robots::ledger::Beat;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
@@ -116,19 +117,23 @@ pub(crate) struct RunArgs {
 /// The source of an experiment's load.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct GeneratorArgs {
-    /// Send the load from other hosts, all together: ssh:HOST, or via:WORDS with any launcher's words, such as
-    /// 'via:docker exec -i load bakeoff generator --stdio'; may be given more than once
+    /// Send the load from other hosts, all together: ssh:HOST, slurm for the other nodes of a job, or via:WORDS with any
+    /// launcher's words, such as 'via:docker exec -i load bakeoff generator --stdio'; may be given more than once
     #[arg(long = "generator", value_name = "PLACE,...")]
     places: Vec<PlaceList>,
-    /// With --generator: address of this machine where servers listen, such as 10.0.0.2 [default: 127.0.0.1]
+    /// With --generator: address of this machine where servers listen, such as 10.0.0.2 [default: 127.0.0.1,
+    /// or the node's by Slurm]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Ipv4Addr>,
 }
 
 impl GeneratorArgs {
     /// The generators.
-    pub(crate) fn all(&self) -> Generators {
-        Generators::at(self.places.iter().flat_map(|list| list.0.clone()).collect(), self.address)
+    ///
+    /// # Errors
+    /// Slurm does not say which nodes there are.
+    pub(crate) fn all(&self) -> Result<Generators, Failure> {
+        Generators::typed(&self.places, self.address).map_err(Failure::usage)
     }
 }
 
@@ -336,10 +341,11 @@ impl SetArgs {
         &self.only
     }
 
-    /// The same for a plan of this text.
-    pub(crate) fn for_text(&self, text: &str) -> Result<Vec<Setting>, PlanError> {
-        let only = bakeoff_plan::only(text, &self.only)?;
-        Ok(self.settings().into_iter().chain(only).collect())
+    /// A plan's text with all of them in place of its own.
+    pub(crate) fn applied(&self, source: &PlanSource) -> Result<PlanSource, Failure> {
+        let only = bakeoff_plan::only(&source.text, &self.only).map_err(Failure::usage)?;
+        let all: Vec<Setting> = self.settings().into_iter().chain(only).collect();
+        source.with(&all).map_err(Failure::usage)
     }
 
     /// Those that were given as such.

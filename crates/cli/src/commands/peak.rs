@@ -14,7 +14,7 @@ pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
     let (rules, interrupted, generators) =
-        (RuleArgs::default(), signals::interrupted(), GeneratorArgs::default().all());
+        (RuleArgs::default(), signals::interrupted(), GeneratorArgs::default().all()?);
     let around =
         Around { output: &args.output, rules: &rules, interrupted: &interrupted, generators: &generators };
     kinds::run_experiment(plan, &around)

@@ -70,6 +70,6 @@ fn write(plan: ShippedPlan, dir: &Path) -> Result<(), Failure> {
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    terminal::say(&kinds::checked(&args.plan, &args.set, &args.generators.all())?);
+    terminal::say(&kinds::checked(&args.plan, &args.set, &args.generators.all()?)?);
     Ok(Exit::Verdicts)
 }

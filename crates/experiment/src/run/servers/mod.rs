@@ -35,7 +35,7 @@ use bakeoff_workload::replay::LogSource;
 use jobs::{Heard, Jobs, LanesElsewhere};
 use order::{Begin, Dealt, Step};
 pub(crate) use remote::Remote;
-pub use remote::{Generators, Offer, Place, PlaceList, generator, refusal};
+pub use remote::{Generators, Offer, Place, PlaceList, SlurmError, generator, refusal};
 use shares::{Share, Workloads, own_workloads};
 use std::cell::Cell;
 use violation_notes::Noted;

@@ -10,6 +10,7 @@ mod lease;
 mod message;
 mod place;
 mod serve;
+mod slurm;
 mod taken;
 
 use super::arm::{Entry, ServerArm};
@@ -27,6 +28,7 @@ use channel::{Channels, Waited};
 use message::{Answer, ArmDone, ArmOrder, Done, GeneratorInfo, LoadOrder, Order, PlanTerms};
 pub use place::{Generators, Place, PlaceList, refusal};
 pub use serve::{Offer, generator};
+pub use slurm::SlurmError;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fs, io};

@@ -3,6 +3,7 @@
 //! Cold, pure. No plan names a place.
 
 use super::message::GeneratorInfo;
+use super::slurm::{self, SlurmError};
 use crate::run::RunError;
 use bakeoff_plan::{Arm, ArmKind, ExperimentGoal, Plan, Work};
 use bakeoff_results::{PlaceSetup, Setup};
@@ -32,14 +33,20 @@ const SSH: [&str; 9] = [
     "-o",
     "RemoteCommand=none",
 ];
-/// Words of the far end of `ssh`.
+/// A step of the job that takes nothing away from others, and has the whole node.
+const SRUN: [&str; 6] = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none"];
+/// Words of the far end.
 const GENERATOR: [&str; 3] = ["bakeoff", "generator", "--stdio"];
+/// All other nodes of a job.
+const OTHER_NODES: &str = "slurm";
 
 /// Place of a generator, with its launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// On a host that one can log in to.
     Ssh(String),
+    /// On a node of the Slurm job.
+    Slurm(String),
     /// By any launcher.
     Via {
         /// As it was typed.
@@ -52,8 +59,8 @@ pub enum Place {
 /// A text that is no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no place of a generator: {why}; such as ssh:HOST, or via:WORDS with the words of any launcher, as in \
-     'via:docker exec -i load bakeoff generator --stdio'"
+    "`{text}` is no place of a generator: {why}; such as ssh:HOST, slurm, or via:WORDS with the words of any launcher, as \
+     in 'via:docker exec -i load bakeoff generator --stdio'"
 )]
 pub struct PlaceError {
     text: String,
@@ -65,12 +72,18 @@ impl FromStr for Place {
 
     fn from_str(text: &str) -> Result<Self, PlaceError> {
         let wrong = |why| PlaceError { text: text.to_owned(), why };
-        if let Some(host) = text.strip_prefix("ssh:") {
+        let named = |host: &str| {
             let is_host = !host.is_empty() && !host.starts_with('-') && !host.contains(char::is_whitespace);
-            return if is_host { Ok(Self::Ssh(host.to_owned())) } else { Err(wrong("there is no host")) };
+            if is_host { Ok(host.to_owned()) } else { Err(wrong("there is no host")) }
+        };
+        if let Some(host) = text.strip_prefix("ssh:") {
+            return named(host).map(Self::Ssh);
+        }
+        if let Some(node) = text.strip_prefix("slurm:") {
+            return named(node).map(Self::Slurm);
         }
         let Some(typed) = text.strip_prefix("via:") else {
-            return Err(wrong("it does not begin with ssh: or via:"));
+            return Err(wrong("it does not begin with ssh:, slurm or via:"));
         };
         let words = shlex::split(typed).ok_or_else(|| wrong("a quote is not closed"))?;
         if words.is_empty() {
@@ -83,11 +96,10 @@ impl FromStr for Place {
 impl Place {
     /// The launcher's words.
     pub(super) fn words(&self) -> Vec<String> {
+        let owned = |words: &[&[&str]]| words.concat().into_iter().map(str::to_owned).collect();
         match self {
-            Self::Ssh(host) => {
-                let words = SSH.iter().copied().chain(["--", host.as_str()]).chain(GENERATOR);
-                std::iter::once("ssh").chain(words).map(str::to_owned).collect()
-            }
+            Self::Ssh(host) => owned(&[&["ssh"], &SSH, &["--", host], &GENERATOR]),
+            Self::Slurm(node) => owned(&[&SRUN, &["--nodelist", node, "--"], &GENERATOR]),
             Self::Via { words, .. } => words.clone(),
         }
     }
@@ -105,6 +117,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ssh(host) => write!(f, "ssh:{host}"),
+            Self::Slurm(node) => write!(f, "slurm:{node}"),
             Self::Via { typed, .. } => write!(f, "via:{typed}"),
         }
     }
@@ -112,7 +125,22 @@ impl fmt::Display for Place {
 
 /// Several places with commas between them; a comma within the words of a launcher is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlaceList(pub Vec<Place>);
+pub struct PlaceList(Vec<Typed>);
+
+/// What stands between two commas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Typed {
+    One(Place),
+    OtherNodes,
+}
+
+impl FromStr for Typed {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        if text == OTHER_NODES { Ok(Self::OtherNodes) } else { text.parse().map(Self::One) }
+    }
+}
 
 impl FromStr for PlaceList {
     type Err = PlaceError;
@@ -120,7 +148,8 @@ impl FromStr for PlaceList {
     fn from_str(text: &str) -> Result<Self, PlaceError> {
         let mut parts: Vec<String> = Vec::new();
         for part in text.split(',') {
-            let begins = ["ssh:", "via:"].iter().any(|kind| part.starts_with(kind));
+            let begins =
+                part == OTHER_NODES || ["ssh:", "slurm:", "via:"].iter().any(|kind| part.starts_with(kind));
             match parts.last_mut() {
                 Some(last) if !begins => *last = format!("{last},{part}"),
                 _ => parts.push(part.to_owned()),
@@ -145,8 +174,28 @@ pub struct Generators {
 
 impl Generators {
     /// At these places.
-    pub const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
+    pub(super) const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
         Self { places, address, lanes: None, lease: LEASE }
+    }
+
+    /// As they were typed. Nodes of a Slurm job reach this one at the address that Slurm knows.
+    ///
+    /// # Errors
+    /// Slurm does not say which nodes there are, or where this one is.
+    pub fn typed(lists: &[PlaceList], address: Option<Ipv4Addr>) -> Result<Self, SlurmError> {
+        let mut places = Vec::new();
+        for typed in lists.iter().flat_map(|list| &list.0) {
+            match typed {
+                Typed::One(place) => places.push(place.clone()),
+                Typed::OtherNodes => places.extend(slurm::other_nodes()?),
+            }
+        }
+        let on_nodes = places.iter().any(|place| matches!(place, Place::Slurm(_)));
+        let address = match address {
+            None if on_nodes => Some(slurm::own_address()?),
+            given => given,
+        };
+        Ok(Self::at(places, address))
     }
 
     /// Those of a run that began earlier, with the same lanes.
@@ -207,7 +256,7 @@ pub fn refusal(plan: &Plan, generators: &Generators) -> Option<String> {
             "{name}: the client shows a certificate, and no key is handed to another host; leave it out, or --generator"
         ));
     }
-    let remote = places.iter().position(|place| matches!(place, Place::Ssh(_)));
+    let remote = places.iter().position(|place| !matches!(place, Place::Via { .. }));
     if let Some((number, name)) = remote.zip(on_loopback(plan)) {
         return Some(loopback_url(name, &format!("generator {} ({})", number + 1, places[number])));
     }
@@ -323,16 +372,23 @@ mod tests {
 
     #[test]
     fn places_are_what_was_typed_and_a_comma_in_a_launcher_s_words_is_its_own() {
-        let list: PlaceList = "ssh:load-1,via:sh -c 'a,b c',ssh:root@load-2".parse().unwrap();
-        let typed: Vec<String> = list.0.iter().map(Place::to_string).collect();
-        assert_eq!(typed, ["ssh:load-1", "via:sh -c 'a,b c'", "ssh:root@load-2"]);
-        assert_eq!(list.0[1].words(), ["sh", "-c", "a,b c"]);
-        let ssh = list.0[0].words();
+        let list: PlaceList = "ssh:load-1,via:sh -c 'a,b c',slurm:n7,ssh:root@load-2".parse().unwrap();
+        let places = Generators::typed(&[list], Some(Ipv4Addr::LOCALHOST)).unwrap().places;
+        let typed: Vec<String> = places.iter().map(Place::to_string).collect();
+        assert_eq!(typed, ["ssh:load-1", "via:sh -c 'a,b c'", "slurm:n7", "ssh:root@load-2"]);
+        assert_eq!(places[1].words(), ["sh", "-c", "a,b c"]);
+        let ssh = places[0].words();
         assert_eq!(ssh[..4], ["ssh", "-T", "-o", "BatchMode=yes"]);
         assert_eq!(ssh[ssh.len() - 5..], ["--", "load-1", "bakeoff", "generator", "--stdio"]);
+        let srun = places[2].words();
+        assert_eq!(srun[..2], ["srun", "--overlap"]);
+        assert_eq!(srun[srun.len() - 6..], ["--nodelist", "n7", "--", "bakeoff", "generator", "--stdio"][..]);
+        let other: PlaceList = "via:sh -c x,slurm".parse().unwrap();
+        assert_eq!(other.0[1], Typed::OtherNodes);
         for (text, why) in [
             ("load-1", "does not begin"),
             ("ssh:", "no host"),
+            ("slurm:", "no host"),
             ("ssh:-oProxyCommand=x", "no host"),
             ("via: ", "no words"),
             ("via:sh 'x", "quote"),

@@ -13,7 +13,7 @@ use super::incoming::Incoming;
 use super::message::{
     Answer, ArmDone, ArmOrder, Done, GeneratorInfo, Line, LoadOrder, Order, PlanTerms, line,
 };
-use super::taken::{Taken, nameless};
+use super::taken::Taken;
 use super::{AUTHORITY, LOG, PLAN, PROTOCOL, authority_of};
 use crate::environment;
 use crate::run::workloads;
@@ -173,7 +173,7 @@ fn take<R: Read, F: Fn()>(incoming: &mut Incoming<R, F>, bytes: u64) -> io::Resu
     if bytes > LARGEST {
         return Err(io::Error::other(format!("{bytes} bytes are more than is taken")));
     }
-    let mut file = nameless()?;
+    let mut file = tempfile::tempfile()?;
     match incoming.raw(bytes, |piece| file.write_all(piece))? {
         true => Ok(file),
         false => Err(io::Error::other("the channel closed in the middle of it")),

@@ -4,12 +4,9 @@
 
 use bakeoff_results::digest;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most things that are taken.
 const MOST: usize = 1000;
@@ -45,19 +42,6 @@ fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// A file that nobody else can open and that has no name.
-///
-/// # Errors
-/// The temporary directory cannot be written.
-pub(super) fn nameless() -> io::Result<File> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("bakeoff-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let path = std::env::temp_dir().join(name);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,13 +51,13 @@ mod tests {
     #[test]
     fn what_is_taken_is_whole_has_a_plain_name_and_leaves_nothing() {
         let file = || {
-            let mut file = nameless().unwrap();
+            let mut file = tempfile::tempfile().unwrap();
             file.write_all(b"lines\n").unwrap();
             file
         };
         let (mut taken, sum) = (Taken::default(), digest::sha256(&[b"lines\n"]));
         taken.keep("log", &sum, file()).unwrap();
-        assert_eq!(fs::read(taken.path("log").unwrap()).unwrap(), b"lines\n");
+        assert_eq!(std::fs::read(taken.path("log").unwrap()).unwrap(), b"lines\n");
         assert!(taken.keep("log", &"0".repeat(64), file()).unwrap_err().contains("other bytes"));
         assert!(taken.keep("../log", &sum, file()).unwrap_err().contains("no name"));
         assert_eq!(taken.path("other"), None);

@@ -1,0 +1,1 @@
+"""Hosts, launchers and faults of benches/reach."""
