@@ -31,6 +31,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "filters", text: include_str!("../../../plans/filters.toml") },
     ShippedPlan { name: "filter-calls", text: include_str!("../../../plans/filter-calls.toml") },
     ShippedPlan { name: "sidecar", text: include_str!("../../../plans/sidecar.toml") },
+    ShippedPlan { name: "tracing", text: include_str!("../../../plans/tracing.toml") },
     ShippedPlan { name: "agent-build", text: include_str!("../../../plans/agent-build.toml") },
     ShippedPlan { name: "agent-python", text: include_str!("../../../plans/agent-python.toml") },
     ShippedPlan { name: "agent-git", text: include_str!("../../../plans/agent-git.toml") },
@@ -100,7 +101,7 @@ pub const SUITES: &[ShippedPlan] = &[
 ];
 
 /// Plans and suites that answer what a layer costs, each part within ten minutes.
-pub const RECIPES: [&str; 13] = [
+pub const RECIPES: [&str; 14] = [
     "http-version",
     "compression",
     "waf",
@@ -109,6 +110,7 @@ pub const RECIPES: [&str; 13] = [
     "filters",
     "filter-calls",
     "sidecar",
+    "tracing",
     "at-rest",
     "tls",
     "agent-sandbox",
