@@ -200,7 +200,7 @@ fn with(source: &PlanSource, changes: &PlanChanges, set: &SetArgs) -> Result<Cac
             "--loads is for experiments; the phases of a bake-off of caches say at which rates it measures",
         ));
     }
-    let source = set.for_text(&source.text).and_then(|set| source.with(&set)).map_err(Failure::usage)?;
+    let source = set.applied(source)?;
     CachePlan::parse(&source.name, &source.origin, &source.text, changes).map_err(Failure::usage)
 }
 

@@ -58,8 +58,7 @@ impl RunKind for Experiment {
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
         flags.demand_none_of_others()?;
-        let changed =
-            flags.set.for_text(&source.text).and_then(|set| source.with(&set)).map_err(Failure::usage)?;
+        let changed = flags.set.applied(source)?;
         let plan = Plan::of(&changed).map_err(Failure::usage)?;
         let is_sample = plan.full.is_some();
         let budgets = [plan.budget, plan.full.as_ref().map_or(plan.budget, |full| full.budget)];

@@ -65,8 +65,7 @@ impl RunKind for Guest {
                 "--loads is for experiments; a guest counts instructions, and nobody loads it",
             ));
         }
-        let set = flags.set.for_text(&source.text);
-        let source = set.and_then(|set| source.with(&set)).map_err(Failure::usage)?;
+        let source = flags.set.applied(source)?;
         let plan = GuestPlan::parse(&source.name, &source.origin, &source.text, flags.full);
         Ok(Box::new(plan.map_err(Failure::usage)?))
     }
