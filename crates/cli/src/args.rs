@@ -1,14 +1,13 @@
 //! Command line: flags and arguments, checked for form only.
 
-use crate::Failure;
 use bakeoff_analysis::rule::Rule;
 use bakeoff_caches::TimeScale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
-use bakeoff_experiment::run::{Generators, PlaceList};
+use bakeoff_experiment::run::{Generators, PlaceList, SlurmError};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
-use bakeoff_plan::{Only, PlanSource, Setting};
+use bakeoff_plan::{Only, PlanError, PlanSource, Setting};
 use bakeoff_robots::ledger::Beat;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
@@ -132,8 +131,8 @@ impl GeneratorArgs {
     ///
     /// # Errors
     /// Slurm does not say which nodes there are.
-    pub(crate) fn all(&self) -> Result<Generators, Failure> {
-        Generators::typed(&self.places, self.address).map_err(Failure::usage)
+    pub(crate) fn all(&self) -> Result<Generators, SlurmError> {
+        Generators::typed(&self.places, self.address)
     }
 }
 
@@ -342,10 +341,10 @@ impl SetArgs {
     }
 
     /// A plan's text with all of them in place of its own.
-    pub(crate) fn applied(&self, source: &PlanSource) -> Result<PlanSource, Failure> {
-        let only = bakeoff_plan::only(&source.text, &self.only).map_err(Failure::usage)?;
+    pub(crate) fn applied(&self, source: &PlanSource) -> Result<PlanSource, PlanError> {
+        let only = bakeoff_plan::only(&source.text, &self.only)?;
         let all: Vec<Setting> = self.settings().into_iter().chain(only).collect();
-        source.with(&all).map_err(Failure::usage)
+        source.with(&all)
     }
 
     /// Those that were given as such.

@@ -14,7 +14,7 @@ use std::path::Path;
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("compare", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    let (interrupted, generators) = (signals::interrupted(), args.generators.all()?);
+    let (interrupted, generators) = (signals::interrupted(), args.generators.all().map_err(Failure::usage)?);
     let around = Around {
         output: &args.output,
         rules: &args.rules,

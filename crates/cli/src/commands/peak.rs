@@ -13,8 +13,11 @@ use std::path::Path;
 pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    let (rules, interrupted, generators) =
-        (RuleArgs::default(), signals::interrupted(), GeneratorArgs::default().all()?);
+    let (rules, interrupted, generators) = (
+        RuleArgs::default(),
+        signals::interrupted(),
+        GeneratorArgs::default().all().map_err(Failure::usage)?,
+    );
     let around =
         Around { output: &args.output, rules: &rules, interrupted: &interrupted, generators: &generators };
     kinds::run_experiment(plan, &around)

@@ -70,6 +70,7 @@ fn write(plan: ShippedPlan, dir: &Path) -> Result<(), Failure> {
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    terminal::say(&kinds::checked(&args.plan, &args.set, &args.generators.all()?)?);
+    let generators = args.generators.all().map_err(Failure::usage)?;
+    terminal::say(&kinds::checked(&args.plan, &args.set, &generators)?);
     Ok(Exit::Verdicts)
 }

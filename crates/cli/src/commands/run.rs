@@ -9,7 +9,7 @@ use std::path::Path;
 /// Runs a plan, or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
-    let generators = args.generators.all()?;
+    let generators = args.generators.all().map_err(Failure::usage)?;
     let around = Around {
         output: &args.output,
         rules: &args.rules,

@@ -200,7 +200,7 @@ fn with(source: &PlanSource, changes: &PlanChanges, set: &SetArgs) -> Result<Cac
             "--loads is for experiments; the phases of a bake-off of caches say at which rates it measures",
         ));
     }
-    let source = set.applied(source)?;
+    let source = set.applied(source).map_err(Failure::usage)?;
     CachePlan::parse(&source.name, &source.origin, &source.text, changes).map_err(Failure::usage)
 }
 

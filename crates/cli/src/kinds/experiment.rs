@@ -58,7 +58,7 @@ impl RunKind for Experiment {
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
         flags.demand_none_of_others()?;
-        let changed = flags.set.applied(source)?;
+        let changed = flags.set.applied(source).map_err(Failure::usage)?;
         let plan = Plan::of(&changed).map_err(Failure::usage)?;
         let is_sample = plan.full.is_some();
         let budgets = [plan.budget, plan.full.as_ref().map_or(plan.budget, |full| full.budget)];

@@ -65,7 +65,7 @@ impl RunKind for Guest {
                 "--loads is for experiments; a guest counts instructions, and nobody loads it",
             ));
         }
-        let source = flags.set.applied(source)?;
+        let source = flags.set.applied(source).map_err(Failure::usage)?;
         let plan = GuestPlan::parse(&source.name, &source.origin, &source.text, flags.full);
         Ok(Box::new(plan.map_err(Failure::usage)?))
     }

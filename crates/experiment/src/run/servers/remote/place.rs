@@ -187,7 +187,7 @@ impl Generators {
         for typed in lists.iter().flat_map(|list| &list.0) {
             match typed {
                 Typed::One(place) => places.push(place.clone()),
-                Typed::OtherNodes => places.extend(slurm::other_nodes()?),
+                Typed::OtherNodes => places.extend(slurm::other_nodes()?.into_iter().map(Place::Slurm)),
             }
         }
         let on_nodes = places.iter().any(|place| matches!(place, Place::Slurm(_)));

@@ -2,7 +2,6 @@
 //!
 //! Cold. Asks `scontrol` what the nodes are called, and at which address this one is. Starts nothing.
 
-use super::place::Place;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::process::Command;
 
@@ -30,16 +29,16 @@ pub enum SlurmError {
     NoAddress(String),
 }
 
-/// All nodes of the job but this one.
+/// Names of all nodes of the job but this one.
 ///
 /// # Errors
 /// This is no job, it has this node alone, or `scontrol` fails.
-pub(super) fn other_nodes() -> Result<Vec<Place>, SlurmError> {
+pub(super) fn other_nodes() -> Result<Vec<String>, SlurmError> {
     let own = own_node()?;
     let list = variable("SLURM_JOB_NODELIST")?;
     let said = scontrol(&["show", "hostnames", &list])?;
     let others = said.split_whitespace().filter(|name| **name != own);
-    let others: Vec<Place> = others.map(|name| Place::Slurm(name.to_owned())).collect();
+    let others: Vec<String> = others.map(str::to_owned).collect();
     if others.is_empty() { Err(SlurmError::Alone(own)) } else { Ok(others) }
 }
 
