@@ -14,6 +14,8 @@ use thiserror::Error;
 
 /// Interval at which a wait checks its time limit.
 const TICK: Duration = Duration::from_millis(500);
+/// The shortest such wait.
+const SHORTEST_TICK: Duration = Duration::from_millis(1);
 /// Buffer size of a frame without data.
 const USUAL_BYTES: usize = 8192;
 
@@ -114,6 +116,11 @@ impl Receiver {
         loop {
             if let Some(head) = self.take()? {
                 return Ok(head);
+            }
+            // Silence is noticed when it is over, not a tick later: what a client keeps is another's by then.
+            if let Some(silence) = silence {
+                let left = silence.saturating_sub(called.elapsed()).clamp(SHORTEST_TICK, TICK);
+                self.stream.socket().set_read_timeout(Some(left))?;
             }
             let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
             match self.stream.read(&mut self.coming, room) {

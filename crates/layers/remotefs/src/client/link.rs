@@ -606,8 +606,9 @@ impl Link {
     }
 
     fn hear_once(&self, receiver: &mut Receiver, live: &Live) -> Result<(), Cut> {
-        let silence = Duration::from_millis(live.term_ms);
-        let head = receiver.next(Some(silence), WHOLE)?;
+        // A term counts from when a ping was sent, not from when its answer came over a slow wire: from then on others may
+        // change what is mapped here.
+        let head = receiver.next(Some(self.left()), WHOLE)?;
         match ServerReply::read(&head, receiver.body())? {
             ServerReply::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
             ServerReply::Break { number, object, what } => {

@@ -128,23 +128,25 @@ impl Drop for Reading {
 }
 
 impl Writing {
-    /// Waits until all reads beside it are over that have begun by now; returns the ranges that they may have left as
-    /// they were before it.
+    /// Waits until all reads beside it are over that have begun by now; returns those of its pages that they may have left
+    /// as they were before it. Others may be locked by a read that waits for a thread, perhaps for this one.
     pub(super) fn beside(&self) -> Vec<PageRange> {
         let mut objects = lock(&self.order.objects);
         let newest = objects.last;
         let is_under_way = |objects: &mut Objects| {
             let reads = objects.of.get(&self.object).map_or(&[][..], |its| &its.reads);
-            reads
-                .iter()
-                .any(|read| read.number <= newest && read.over.is_none() && overlap(read.range, self.range))
+            reads.iter().any(|read| {
+                read.number <= newest && read.over.is_none() && shared(read.range, self.range).is_some()
+            })
         };
         objects = self.order.ended.wait_while(objects, is_under_way).unwrap_or_else(PoisonError::into_inner);
         let Some(its) = objects.of.get_mut(&self.object) else { return Vec::new() };
         let is_beside = |read: &mut Read| {
-            read.over.is_some_and(|over| over + BESIDE >= self.began) && overlap(read.range, self.range)
+            read.over.is_some_and(|over| over + BESIDE >= self.began)
+                && shared(read.range, self.range).is_some()
         };
-        its.reads.extract_if(.., is_beside).map(|read| read.range).collect()
+        let beside = its.reads.extract_if(.., is_beside);
+        beside.filter_map(|read| shared(read.range, self.range)).collect()
     }
 }
 
@@ -154,11 +156,12 @@ impl Drop for Writing {
     }
 }
 
-/// Whether two ranges have a page in common.
-fn overlap((one, its_bytes): PageRange, (other, bytes): PageRange) -> bool {
-    let first = |offset: u64| offset / PAGE_BYTES;
+/// The pages that two ranges have in common.
+fn shared((one, its_bytes): PageRange, (other, bytes): PageRange) -> Option<PageRange> {
     let last = |offset: u64, bytes: u64| offset.saturating_add(bytes.max(1) - 1) / PAGE_BYTES;
-    first(one) <= last(other, bytes) && first(other) <= last(one, its_bytes)
+    let first = one.max(other) / PAGE_BYTES;
+    let pages = (last(one, its_bytes).min(last(other, bytes)) + 1).checked_sub(first)?;
+    (pages > 0).then(|| (first * PAGE_BYTES, pages.saturating_mul(PAGE_BYTES)))
 }
 
 impl fmt::Debug for Order {
@@ -185,11 +188,11 @@ mod tests {
         kept.keeps();
         drop(dropped);
         let (left, writing) = beside.join().unwrap();
-        assert_eq!(left, [(0, 8192)]);
+        assert_eq!(left, [(4096, 4096)]);
         assert_eq!(writing.beside(), [], "once");
         // One that ended while it was made, and one that ended long before it began.
         order.reads(7, (4096, 1)).keeps();
-        assert_eq!(writing.beside(), [(4096, 1)]);
+        assert_eq!(writing.beside(), [(4096, 4096)]);
         drop(writing);
         order.reads(7, (4096, 1)).keeps();
         thread::sleep(2 * BESIDE);
@@ -199,12 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn ranges_overlap_by_pages() {
-        assert!(
-            overlap((0, 1), (4095, 1))
-                && overlap((4000, 8192), (8192, 1))
-                && overlap((0, u64::MAX), (1 << 40, 1))
-        );
-        assert!(!overlap((0, 4096), (4096, 1)) && !overlap((8192, 10), (0, 8192)));
+    fn ranges_share_pages() {
+        assert_eq!(shared((0, 1), (4095, 1)), Some((0, 4096)));
+        assert_eq!(shared((4000, 8192), (8192, 1)), Some((8192, 4096)));
+        assert_eq!(shared((1 << 40, 1), (0, u64::MAX)), Some((1 << 40, 4096)));
+        assert_eq!((shared((0, 4096), (4096, 1)), shared((8192, 10), (0, 8192))), (None, None));
     }
 }
