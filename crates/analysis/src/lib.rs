@@ -7,8 +7,6 @@
 
 pub mod analyse;
 pub mod between;
-#[cfg(test)]
-mod fixture;
 pub mod join;
 pub mod looks;
 pub mod rule;

@@ -85,7 +85,6 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use bakeoff_stats::LOOKS;
 
     const SECOND: u64 = 1_000_000_000;
@@ -97,10 +96,11 @@ mod tests {
             SliceRecord {
                 round,
                 position: arm as u32,
+                arm: ["a", "b"][arm].to_owned(),
                 start: round,
                 started_ns,
                 ended_ns: started_ns + SECOND,
-                ..fixture::slice(["a", "b"][arm], Default::default(), Default::default())
+                ..SliceRecord::default()
             }
         };
         (0..rounds).flat_map(|round| [slice(round, 0), slice(round, 1)]).collect()

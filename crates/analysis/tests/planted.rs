@@ -82,16 +82,9 @@ fn in_blocks() -> DesignSetup {
 fn slice(round: u32, arm: &str, us: f64) -> SliceRecord {
     SliceRecord {
         round,
-        position: 0,
         arm: arm.to_owned(),
-        design: RoundDesign::Pairs,
-        load: None,
-        block: 0,
-        start: 0,
-        proof: None,
         started_ns: u64::from(round) * 1_000_000_000,
         ended_ns: u64::from(round + 1) * 1_000_000_000,
-        order_seed: None,
         counters: SliceCounters {
             requests: REQUESTS,
             replies: REQUESTS,
@@ -100,8 +93,7 @@ fn slice(round: u32, arm: &str, us: f64) -> SliceRecord {
             ..SliceCounters::default()
         },
         times: Times::default().encode(),
-        populations: BTreeMap::new(),
-        parts: Vec::new(),
+        ..SliceRecord::default()
     }
 }
 

@@ -7,12 +7,10 @@
 use bakeoff_content::SplitMix64;
 use bakeoff_experiment::environment::sha256_of;
 use bakeoff_meter::{HostShare, Recorder, ReplyTimes, SliceCounters, Times};
-use bakeoff_plan::RoundDesign;
 use bakeoff_results::directory::{EXPERIMENT, PLAN, ResultsDir, StoppedBy};
 use bakeoff_results::{RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_stats::{LookPlan, level};
 use bakeoff_units::Nanos;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -43,18 +41,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 round,
                 position: position as u32,
                 arm: setup.arms[arm].clone(),
-                design: RoundDesign::Pairs,
-                load: None,
-                block: 0,
                 start,
-                proof: None,
-                order_seed: None,
-                populations: BTreeMap::new(),
-                parts: Vec::new(),
                 ended_ns: started_ns + counters.wall_ns,
                 started_ns,
                 counters,
                 times: times.encode(),
+                ..SliceRecord::default()
             })?;
             started_ns += wall_ns * 13 / 10;
         }

@@ -220,20 +220,14 @@ mod tests {
         };
         SliceRecord {
             round,
-            position: 0,
             arm: arm.to_owned(),
             design,
             load,
-            block: 0,
-            start: 0,
-            proof: None,
             started_ns: u64::from(round) * 1_000_000,
             ended_ns: u64::from(round + 1) * 1_000_000,
-            order_seed: None,
             counters,
             times: Times::default().encode(),
-            populations: Default::default(),
-            parts: Vec::new(),
+            ..SliceRecord::default()
         }
     }
 

@@ -190,7 +190,6 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
 mod tests {
     use super::*;
     use crate::analyse::series::Depth;
-    use crate::fixture;
     use bakeoff_meter::{Histogram, Times};
     use bakeoff_results::{PartRecord, PlaceSetup, SliceRecord};
 
@@ -232,7 +231,14 @@ mod tests {
             let mut counters = parts[0].counters();
             counters.add_beside(&parts[1].counters());
             let times = Times { lateness: parts[0].lateness(), ..Times::default() };
-            SliceRecord { parts, ..fixture::slice(arm, counters, times.encode()) }
+            SliceRecord {
+                arm: arm.to_owned(),
+                ended_ns: 1,
+                counters,
+                times: times.encode(),
+                parts,
+                ..SliceRecord::default()
+            }
         };
         let slices: Vec<SliceRecord> = setup.arms.iter().map(|arm| slice(arm)).collect();
         let table = Table::read(&setup, &slices, Depth::Histograms).unwrap();

@@ -64,7 +64,6 @@ mod tests {
     use super::*;
     use crate::analyse::invalid::wrong_populations;
     use crate::analyse::series::Depth;
-    use crate::fixture;
     use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
     use bakeoff_results::{PopulationRecord, SliceRecord, WorkloadSetup};
     use bakeoff_units::Nanos;
@@ -95,7 +94,14 @@ mod tests {
 
     fn slice(arm: &str, populations: BTreeMap<String, PopulationRecord>) -> SliceRecord {
         let PopulationRecord { counters, times } = populations["many"].clone();
-        SliceRecord { populations, ..fixture::slice(arm, counters, times) }
+        SliceRecord {
+            arm: arm.to_owned(),
+            ended_ns: 1,
+            counters,
+            times,
+            populations,
+            ..SliceRecord::default()
+        }
     }
 
     fn setup() -> Setup {

@@ -114,7 +114,6 @@ fn sums(slice: &SliceRecord) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
     use bakeoff_results::LoadSetup;
     use bakeoff_units::Nanos;
 
@@ -136,7 +135,14 @@ mod tests {
         let times = bakeoff_meter::Times { lateness: late, ..bakeoff_meter::Times::default() };
         let counters = SliceCounters { requests: 10, replies: 10, ..SliceCounters::default() };
         let parts = vec![part(1, "x", (1, 2), 7), part(2, "y", (3, 1), 3)];
-        SliceRecord { parts, ..fixture::slice("a", counters, times.encode()) }
+        SliceRecord {
+            arm: "a".to_owned(),
+            ended_ns: 1,
+            counters,
+            times: times.encode(),
+            parts,
+            ..SliceRecord::default()
+        }
     }
 
     #[test]

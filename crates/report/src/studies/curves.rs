@@ -68,13 +68,13 @@ fn arms(kept: &KeptStudy) -> Vec<&str> {
 
 fn chart_of(kept: &KeptStudy, curve: &StudyCurve, arms: &[&str]) -> Option<Drawing> {
     let mut series = published(&kept.study, curve, |table| table.highest(&curve.against).unwrap_or(1.0));
-    let (table, mut rows) = beside(kept, curve)?;
+    let (table, rows) = beside(kept, curve)?;
     let unit = rows.first()?.unit.clone();
-    // An entrant's hits and those of the endless cache come rate by rate, and are a line each.
-    rows.sort_by_key(|row| (arms.iter().position(|arm| *arm == row.arm), row.meter.as_str()));
-    for lines in rows.chunk_by(|a, b| (&a.arm, &a.meter) == (&b.arm, &b.meter)).collect::<Vec<_>>() {
-        series
-            .extend(arms.iter().position(|arm| *arm == lines[0].arm).map(|at| line(table, curve, lines, at)));
+    for (at, arm) in arms.iter().enumerate() {
+        let mut own: Vec<&StudyRow> = rows.iter().copied().filter(|row| row.arm == *arm).collect();
+        // Its hits and those of the endless cache come rate by rate, and are a line each.
+        own.sort_by_key(|row| row.meter.as_str());
+        series.extend(own.chunk_by(|a, b| a.meter == b.meter).map(|rows| line(table, curve, rows, at)));
     }
     let unit = if unit == "s" { "ns" } else { "share" };
     let place = |share: f64| figures::value("share", share);
