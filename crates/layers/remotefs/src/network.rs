@@ -59,6 +59,8 @@ pub struct Receiver {
     filled: usize,
     /// Length of the current frame among them.
     current: usize,
+    /// Longest time that the socket waits.
+    tick: Duration,
 }
 
 impl Receiver {
@@ -70,7 +72,15 @@ impl Receiver {
         stream.socket().set_nodelay(true)?;
         stream.socket().set_read_timeout(Some(TICK))?;
         let (coming, buffer) = (Coming::default(), vec![0; USUAL_BYTES]);
-        Ok(Self { stream, coming, most_body_bytes: MOST_BODY_BYTES, buffer, filled: 0, current: 0 })
+        Ok(Self {
+            stream,
+            coming,
+            most_body_bytes: MOST_BODY_BYTES,
+            buffer,
+            filled: 0,
+            current: 0,
+            tick: TICK,
+        })
     }
 
     /// Limits bodies to a shorter length: a stranger's announcement shall not cost much.
@@ -102,6 +112,16 @@ impl Receiver {
         &self.stream
     }
 
+    /// Silence is noticed when it is over, not a tick later: what a client keeps is another's by then.
+    fn wait_at_most(&mut self, left: Duration) -> io::Result<()> {
+        let tick = left.clamp(SHORTEST_TICK, TICK);
+        if tick != self.tick {
+            self.stream.socket().set_read_timeout(Some(tick))?;
+            self.tick = tick;
+        }
+        Ok(())
+    }
+
     /// Waits for the next frame: at most `silence` until it begins, and `whole` from then on. Returns its head; its
     /// body is [`body`](Self::body).
     ///
@@ -117,10 +137,8 @@ impl Receiver {
             if let Some(head) = self.take()? {
                 return Ok(head);
             }
-            // Silence is noticed when it is over, not a tick later: what a client keeps is another's by then.
             if let Some(silence) = silence {
-                let left = silence.saturating_sub(called.elapsed()).clamp(SHORTEST_TICK, TICK);
-                self.stream.socket().set_read_timeout(Some(left))?;
+                self.wait_at_most(silence.saturating_sub(called.elapsed()))?;
             }
             let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
             match self.stream.read(&mut self.coming, room) {
