@@ -532,15 +532,19 @@ fn pulse(shared: &Shared) {
         }
         drop(state);
         if now >= next {
+            let mut until_next = every;
             for (generator, peer) in shared.peers.iter().enumerate() {
-                // A transfer that is under way renews the lease as well.
-                let Ok(mut input) = peer.input.try_lock() else { continue };
+                // A transfer that is under way renews the lease as well; but what a round trip takes is known by a beat alone.
+                let Ok(mut input) = peer.input.try_lock() else {
+                    until_next = every.min(Nanos::from_duration(LOOK));
+                    continue;
+                };
                 shared.state().ends[generator].beat = Some((n, shared.clock.now()));
                 if let Some(input) = input.as_mut() {
                     let _ = input.write_all(&line(n, &Order::Beat)).and_then(|()| input.flush());
                 }
             }
-            (next, n) = (now + every, n + 2);
+            (next, n) = (now + until_next, n + 2);
         }
         thread::sleep(LOOK.min(every.as_duration()));
     }
