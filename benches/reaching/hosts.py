@@ -23,9 +23,9 @@ class Host:
         self.boot()
 
     def boot(self):
-        # Its /root and /run hide the machine's; the rest of the file system is shared, as by NFS.
+        # Its home of root and /run hide the machine's; the rest of the file system is shared, as by NFS.
         script = (
-            f"hostname {self.name} && mount -t tmpfs tmpfs /root && mount -t tmpfs tmpfs /run && mkdir /run/sshd"
+            f"hostname {self.name} && mount -t tmpfs tmpfs ~root && mount -t tmpfs tmpfs /run && mkdir /run/sshd"
             " && ip link set lo up && exec sleep infinity"
         )
         words = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]

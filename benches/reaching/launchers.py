@@ -26,7 +26,7 @@ class Ssh:
         key = " ".join(server.with_suffix(".pub").read_text().split()[:2])
         known.write_text("".join(f"{host.address} {key}\n" for host in hosts.generators))
         config = f"Host *\\n IdentityFile {own}\\n UserKnownHostsFile {known}\\n User root\\n"
-        hosts.sut.run("sh", "-c", f"mkdir -m 700 /root/.ssh && printf '{config}' >/root/.ssh/config")
+        hosts.sut.run("sh", "-c", f"mkdir -m 700 ~root/.ssh && printf '{config}' >~root/.ssh/config")
         self.servers = []
         for host in hosts.generators:
             log = work / f"sshd-{host.name}.log"
@@ -36,10 +36,6 @@ class Ssh:
                 words, stdin=subprocess.DEVNULL, capture_output=True
             ).returncode != 255
             until(answers, f"sshd of {host.name} does not answer; see {log}")
-
-    @staticmethod
-    def places(hosts, count):
-        return ",".join(f"ssh:{host.address}" for host in hosts.generators[:count])
 
 
 class Slurm:

@@ -2,10 +2,11 @@
 
 use super::sides::Sides;
 use super::words::quoted;
-use crate::args::{GeneratorArgs, PeakArgs, RuleArgs};
+use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::kinds::{self, Around};
 use crate::{Failure, signals, terminal};
+use bakeoff_experiment::run::Generators;
 use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
@@ -13,11 +14,8 @@ use std::path::Path;
 pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    let (rules, interrupted, generators) = (
-        RuleArgs::default(),
-        signals::interrupted(),
-        GeneratorArgs::default().all().map_err(Failure::usage)?,
-    );
+    let (rules, interrupted, generators) =
+        (RuleArgs::default(), signals::interrupted(), Generators::at(Vec::new(), None));
     let around =
         Around { output: &args.output, rules: &rules, interrupted: &interrupted, generators: &generators };
     kinds::run_experiment(plan, &around)

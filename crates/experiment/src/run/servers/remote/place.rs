@@ -1,6 +1,6 @@
 //! Places of generators: how they are typed, which lanes each has, and what cannot be done from another host.
 //!
-//! Cold, pure. No plan names a place.
+//! Cold, pure but for the nodes of a job, which Slurm is asked for. No plan names a place.
 
 use super::message::GeneratorInfo;
 use super::slurm::{self, SlurmError};
@@ -174,7 +174,7 @@ pub struct Generators {
 
 impl Generators {
     /// At these places.
-    pub(super) const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
+    pub const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
         Self { places, address, lanes: None, lease: LEASE }
     }
 
