@@ -8,27 +8,28 @@ FORCED = 'restrict,command="{bakeoff} generator --stdio --only {subject}" {key}'
 
 
 class Ssh:
-    """Keys that may start a generator, and nothing else."""
+    """Keys that may start a generator, and nothing else; on the last host one that may do all, as it lacks bakeoff."""
 
     def __init__(self, hosts, work, bakeoff):
         own, server = work / "id", work / "host-key"
         for key in (own, server):
             checked(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key])
         public = own.with_suffix(".pub").read_text()
-        allowed = work / "authorized_keys"
-        allowed.write_text(FORCED.format(bakeoff=bakeoff, subject=hosts.sut.address, key=public))
-        settings = work / "sshd_config"
-        settings.write_text(
-            f"HostKey {server}\nAuthorizedKeysFile {allowed}\nStrictModes no\nPidFile none\nUsePAM no\n"
-            "PermitRootLogin prohibit-password\nPasswordAuthentication no\n"
-        )
         known = work / "known_hosts"
         key = " ".join(server.with_suffix(".pub").read_text().split()[:2])
         known.write_text("".join(f"{host.address} {key}\n" for host in hosts.generators))
         config = f"Host *\\n IdentityFile {own}\\n UserKnownHostsFile {known}\\n User root\\n"
         hosts.sut.run("sh", "-c", f"mkdir -m 700 ~root/.ssh && printf '{config}' >~root/.ssh/config")
         self.servers = []
+        forced = FORCED.format(bakeoff=bakeoff, subject=hosts.sut.address, key=public)
         for host in hosts.generators:
+            allowed = work / f"authorized_keys-{host.name}"
+            allowed.write_text(public if host is hosts.generators[-1] else forced)
+            settings = work / f"sshd_config-{host.name}"
+            settings.write_text(
+                f"HostKey {server}\nAuthorizedKeysFile {allowed}\nStrictModes no\nPidFile none\nUsePAM no\n"
+                "PermitRootLogin prohibit-password\nPasswordAuthentication no\n"
+            )
             log = work / f"sshd-{host.name}.log"
             self.servers.append(host.start("/usr/sbin/sshd", "-D", "-e", "-f", str(settings), log=log))
             probe = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", host.address, "true"]

@@ -51,6 +51,19 @@ fn what_an_arm_costs_then_and_now_is_told_with_the_change() {
         assert!(said.stdout.contains(word), "{word}:\n{}", said.stdout);
     }
     assert!(!said.stdout.contains("plain  "), "{}", said.stdout);
+
+    let three = yard.run(&["compare-results", "old", "new", "old"]).exits(0).stdout;
+    let rows: Vec<&str> = three.lines().filter(|line| line.contains(" us (")).collect();
+    assert!(three.contains("3 runs of ") && rows.len() == 3, "{three}");
+    assert!(rows[0].trim_start().starts_with("old") && rows[0].contains("+100"), "{three}");
+    assert!(rows[1].contains("+600") && rows[1].matches(" us (").count() == 2, "{three}");
+    assert!(rows[2].contains("may be nothing"), "equal runs: {three}");
+    let json = yard.run(&["compare-results", "old", "new", "old", "--json"]).exits(0).json();
+    assert_eq!(json["schema"], "bakeoff-compare-many/1");
+    assert_eq!(
+        (&json["runs"][0]["directory"], &json["runs"][0]["between"]["rows"][1]["cost"]),
+        (&"new".into(), cost)
+    );
 }
 
 #[test]

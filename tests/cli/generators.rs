@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fs::{OpenOptions, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 /// The words of a generator with so many threads.
@@ -215,19 +216,10 @@ fn generators_that_cannot_be_used_are_named_with_their_own_words() {
 fn the_other_nodes_of_a_slurm_job_lend_their_lanes() {
     let yard = Yard::new();
     yard.write("plan.toml", plan("", crate::support::GET, ORIGINS));
-    let bakeoff = env!("CARGO_BIN_EXE_bakeoff");
-    std::fs::create_dir(yard.path("bin")).unwrap();
-    for (name, script) in
-        [("scontrol", SCONTROL.to_owned()), ("srun", format!("{SRUN} exec {bakeoff} \"$@\" --threads 1"))]
-    {
-        let path = yard.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
-    }
+    programs(&yard, &[("scontrol", SCONTROL), ("srun", SRUN)]);
     let within = |nodes: &str, out: &str| {
-        let mut command =
-            yard.bakeoff(&["run", "plan.toml", "--quiet", "--out", out, "--generator", "slurm"]);
-        let path = format!("{}:{}", yard.path("bin").display(), std::env::var("PATH").unwrap());
-        command.env("PATH", path).env("SLURM_JOB_NODELIST", nodes).env("SLURMD_NODENAME", "sut");
+        let mut command = from(&yard, "home", "slurm", out);
+        command.env("SLURM_JOB_NODELIST", nodes).env("SLURMD_NODENAME", "sut");
         yard.ended(yard.start(command))
     };
     within("g1 sut g2", "out").exits(0);
@@ -254,7 +246,52 @@ case "$*" in
 esac"#;
 
 /// A step that runs here.
-const SRUN: &str = r#"echo "$@" >>srun.log; while [ "$1" != -- ]; do shift; done; shift 2;"#;
+const SRUN: &str =
+    r#"echo "$@" >>srun.log; while [ "$1" != -- ]; do shift; done; shift; exec "$@" --threads 1"#;
+
+/// Puts scripts where `from` finds them.
+fn programs(yard: &Yard, scripts: &[(&str, &str)]) {
+    let _ = std::fs::create_dir(yard.path("bin"));
+    for (name, script) in scripts {
+        let path = yard.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// A run with this home, and the scripts before other programs.
+fn from(yard: &Yard, home: &str, place: &str, out: &str) -> Command {
+    let mut command = yard.bakeoff(&["run", "plan.toml", "--quiet", "--out", out, "--generator", place]);
+    let path = format!("{}:{}", yard.path("bin").display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).env("HOME", yard.path(home)).env_remove("XDG_CACHE_HOME");
+    command
+}
+
+/// A host that is this one; ssh joins the words for a login shell.
+const SSH: &str = r#"while [ "$1" != -- ]; do shift; done; shift 2; exec sh -c "$* --threads 1""#;
+
+#[test]
+fn a_host_that_lacks_the_executable_gets_it_by_ssh_and_has_it_from_then_on() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", crate::support::GET, ORIGINS));
+    programs(&yard, &[("ssh", SSH)]);
+    let run = |home: &str, out: &str| yard.ended(yard.start(from(&yard, home, "ssh:a,ssh:b", out)));
+    let kept = yard.path("home/.cache/bakeoff");
+    let inode = || std::fs::metadata(kept.join("bakeoff")).unwrap().ino();
+    run("home", "first").exits(0);
+    let names: Vec<_> = kept.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["bakeoff"]);
+    let before = inode();
+    run("home", "second").exits(0);
+    assert_eq!(inode(), before, "it was not sent again");
+    yard.run(&["verify", "second"]).exits(0);
+
+    programs(&yard, &[("uname", "echo Linux sparc64")]);
+    let refused = run("other", "other").exits(3);
+    refused.says(&["refuses: it is a Linux sparc64, and the run's executable is for Linux"]);
+    assert!(!yard.path("other/.cache").exists());
+    programs(&yard, &[("mktemp", "echo disk full >&2; exit 1"), ("uname", "echo Linux $(arch)")]);
+    run("other", "full").exits(3).says(&["is not there", "the executable did not get to", "hostname`"]);
+}
 
 /// A generator of the right build that makes other requests.
 const FAKE: &str = r#"

@@ -911,6 +911,9 @@ pub(crate) struct CompareResultsArgs {
     /// Results directory of the newer run
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
+    /// More runs, such as those of other machines: a table of what each found, beside the first
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<PathBuf>,
     /// Only this arm [default: all that both runs have]
     #[arg(long, value_name = "ARM")]
     pub(crate) arm: Option<String>,

@@ -4,7 +4,7 @@ use crate::document::{Entry, Page, Section, State, Table};
 use crate::figures::{self, NONE};
 use crate::studies::stated;
 use crate::words;
-use bakeoff_analysis::between::{Between, Changed, ComparisonRow};
+use bakeoff_analysis::between::{Between, Changed, ComparisonRow, RunNamed};
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Amounts;
 
@@ -32,6 +32,80 @@ pub fn between_suites(parts: &[(String, Between)], width: usize, colour: bool) -
     parts.iter().for_each(|(_, between)| published(&mut page, between));
     limits(&mut page, parts.iter().map(|(_, between)| between));
     page.finish()
+}
+
+/// A run and others that are each held against it, from other machines as a rule: a table for each arm and figure.
+pub fn between_many(first: &str, others: &[(String, Between)], width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    let Some((_, one)) = others.first() else { return page.finish() };
+    page.title(&format!("{} runs of {}", others.len() + 1, one.new.name), "costs on each machine");
+    let runs = std::iter::once((first, &one.old))
+        .chain(others.iter().map(|(dir, between)| (dir.as_str(), &between.new)));
+    let told = |run: &RunNamed| format!("{}; {}, {} rounds", run.machine, day(&run.started), run.rounds);
+    Section::default().entries(runs.map(|(dir, run)| (dir.to_owned(), told(run)))).print(&mut page);
+    let tables: Vec<Section> = one.rows.iter().filter_map(|row| beside(first, others, row)).collect();
+    if tables.is_empty() {
+        page.paragraph("No arm has a cost in all of these runs.", State::Plain);
+    }
+    tables.iter().for_each(|table| table.print(&mut page));
+    limits(&mut page, others.iter().map(|(_, between)| between));
+    page.finish()
+}
+
+/// What an arm costs in every run, each against its own baseline; `None`: it has no cost.
+fn beside(first: &str, others: &[(String, Between)], of: &ComparisonRow) -> Option<Section> {
+    let same =
+        |row: &&ComparisonRow| (&row.arm, &row.meter, &row.operation) == (&of.arm, &of.meter, &of.operation);
+    let found = others.iter().filter_map(|(dir, between)| Some((dir, between.rows.iter().find(same)?)));
+    let found: Vec<_> = found.filter(|(_, row)| row.amount.is_some() || row.cost.is_some()).collect();
+    let (_, one) = found.first()?;
+    let own = vec![first.to_owned(), then(one), String::new()];
+    let rows = found.iter().map(|(dir, other)| vec![(*dir).clone(), now(other), moved(other)]);
+    let workload = &others.first()?.1.new.workload;
+    let title = format!("{}: {}, against each run's own baseline", of.arm, words::noun(workload, &of.meter));
+    let columns = ["run", "costs", "more than the first"];
+    Some(Section::new(title).table(Table::new(columns, std::iter::once(own).chain(rows))))
+}
+
+/// What it cost in the old run: in the figure's unit, else as a share.
+fn then(row: &ComparisonRow) -> String {
+    match (row.amount, row.cost) {
+        (Some(cost), _) => in_unit(row, &cost, (cost.old, cost.old_low, cost.old_high)),
+        (None, Some(cost)) => in_points(row, &cost, cost.old),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+fn now(row: &ComparisonRow) -> String {
+    match (row.amount, row.cost) {
+        (Some(cost), _) => in_unit(row, &cost, (cost.new, cost.new_low, cost.new_high)),
+        (None, Some(cost)) => in_points(row, &cost, cost.new),
+        (None, None) => NONE.to_owned(),
+    }
+}
+
+/// How much more it costs than in the first run.
+fn moved(row: &ComparisonRow) -> String {
+    let Some(cost) = row.amount.or(row.cost) else { return NONE.to_owned() };
+    let clear = if cost.is_clear() { "" } else { ", may be nothing" };
+    let said = match row.amount {
+        Some(_) => in_unit(row, &cost, (cost.change, cost.change_low, cost.change_high)),
+        None => in_points(row, &cost, cost.change),
+    };
+    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
+    format!("{said}{clear}{invalid}")
+}
+
+/// `+2.6 us (2.3..2.9)`
+fn in_unit(row: &ComparisonRow, cost: &Changed, (at, low, high): (f64, f64, f64)) -> String {
+    let reach = cost.old.abs().max(cost.new.abs());
+    let amounts = Amounts::between(cost.change, cost.change_low, cost.change_high, reach, &row.unit);
+    format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high))
+}
+
+fn in_points(row: &ComparisonRow, cost: &Changed, at: f64) -> String {
+    let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
+    format!("{} {}", figures::signed(at, digits), points(row))
 }
 
 fn title(between: &Between) -> String {
@@ -81,18 +155,8 @@ fn cost(kind: &str, row: &ComparisonRow) -> String {
 
 /// `was +2.6 us (2.3..2.9), now ...`
 fn amount(row: &ComparisonRow, cost: &Changed) -> String {
-    let amounts = Amounts::between(
-        cost.change,
-        cost.change_low,
-        cost.change_high,
-        cost.old.abs().max(cost.new.abs()),
-        &row.unit,
-    );
-    let told =
-        |at, low, high| format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high));
-    let (then, now) =
-        (told(cost.old, cost.old_low, cost.old_high), told(cost.new, cost.new_low, cost.new_high));
-    let change = told(cost.change, cost.change_low, cost.change_high);
+    let (then, now) = (then(row), now(row));
+    let change = in_unit(row, cost, (cost.change, cost.change_low, cost.change_high));
     let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
     let only =
         if row.cost.is_none() { "; not as shares: a duet and pairs are of different loads" } else { "" };
@@ -101,7 +165,7 @@ fn amount(row: &ComparisonRow, cost: &Changed) -> String {
 
 fn share(row: &ComparisonRow, cost: &Changed) -> String {
     let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
-    let unit = if is_share(row) { "points" } else { "%" };
+    let unit = points(row);
     let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
     let then =
         format!("{} {unit} ({})", figures::signed(cost.old, digits), range(cost.old_low, cost.old_high));
@@ -127,8 +191,8 @@ fn state(row: &ComparisonRow) -> State {
 }
 
 /// Points are points of shares.
-fn is_share(row: &ComparisonRow) -> bool {
-    row.unit == Unit::Share.as_str()
+fn points(row: &ComparisonRow) -> &'static str {
+    if row.unit == Unit::Share.as_str() { "points" } else { "%" }
 }
 
 fn plain(page: &mut Page, between: &Between) {

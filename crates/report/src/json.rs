@@ -20,6 +20,13 @@ pub fn between_suites_json(parts: &[(String, Between)]) -> String {
     pretty(&serde_json::json!({ "schema": "bakeoff-compare-suites/1", "parts": parts.collect::<Vec<_>>() }))
 }
 
+/// The same of more than two runs: each but the first by its directory, beside the first.
+pub fn between_many_json(others: &[(String, Between)]) -> String {
+    let runs =
+        others.iter().map(|(dir, between)| serde_json::json!({ "directory": dir, "between": between }));
+    pretty(&serde_json::json!({ "schema": "bakeoff-compare-many/1", "runs": runs.collect::<Vec<_>>() }))
+}
+
 /// The JSON schema of `results.json`.
 pub fn results_schema() -> String {
     pretty(&schemars::schema_for!(Results))

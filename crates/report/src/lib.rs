@@ -36,13 +36,13 @@ mod suite;
 mod transactions;
 mod words;
 
-pub use between::{between, between_suites};
+pub use between::{between, between_many, between_suites};
 pub use caches::caches;
 pub use conformance::conformance;
 pub use doctor::doctor;
 pub use document::Document;
 pub use guest::guest;
-pub use json::{between_json, between_suites_json, json, results_schema};
+pub use json::{between_json, between_many_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
 pub use prices::{NoPriceList, PriceList, prices, prices_json, prices_markdown};
 pub use slices::csv;

@@ -127,6 +127,7 @@ pub fn between(
 fn named(results: &Results) -> RunNamed {
     RunNamed {
         name: results.name.clone(),
+        machine: results.environment.machine(),
         started: results.started.clone(),
         bakeoff: results.bakeoff.clone(),
         workload: results.workload.kind.clone(),

@@ -33,6 +33,8 @@ pub struct Between {
 pub struct RunNamed {
     /// Name of the plan.
     pub name: String,
+    /// The machine in words.
+    pub machine: String,
     /// When it began, RFC 3339.
     pub started: String,
     /// Version of bakeoff that measured.

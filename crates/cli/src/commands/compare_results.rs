@@ -1,4 +1,4 @@
-//! `bakeoff compare-results`: a stored run against a newer one.
+//! `bakeoff compare-results`: a stored run against a newer one, or against several.
 
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
@@ -7,11 +7,33 @@ use std::path::Path;
 
 /// Prints what changed. Writes nothing.
 pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure> {
+    if !args.more.is_empty() {
+        return many(args);
+    }
     let kind = kinds::of_directory(&args.new)?;
     if !kind.owns_directory(&args.old) {
         return Err(of_two_kinds(&args.old, &args.new)?);
     }
     terminal::say(&kind.compare(&args.old, &args.new, args)?);
+    Ok(Exit::Verdicts)
+}
+
+/// Experiments that are each held against the first.
+fn many(args: &CompareResultsArgs) -> Result<Exit, Failure> {
+    let mut others = Vec::new();
+    for dir in std::iter::once(&args.new).chain(&args.more) {
+        let kind = kinds::of_directory(dir)?;
+        if !kind.owns_directory(&args.old) {
+            return Err(of_two_kinds(&args.old, dir)?);
+        }
+        let found = kind.between(&args.old, dir, args)?.ok_or_else(|| kind.no_arms(dir))?;
+        others.push((dir.display().to_string(), found));
+    }
+    let first = args.old.display().to_string();
+    terminal::say(&match args.json {
+        true => bakeoff_report::between_many_json(&others),
+        false => bakeoff_report::between_many(&first, &others, terminal::width(), terminal::colour()),
+    });
     Ok(Exit::Verdicts)
 }
 

@@ -76,15 +76,18 @@ pub(crate) trait RunKind: Sync {
         Ok(None)
     }
 
+    /// Complaint about a directory of this kind that has no arms, or whose parts have them.
+    fn no_arms(&self, dir: &Path) -> Failure {
+        Failure::usage(format!(
+            "{}: {} is not an experiment, and has no arms to compare; `bakeoff report` makes its figures again",
+            dir.display(),
+            self.noun()
+        ))
+    }
+
     /// The same in words or JSON.
     fn compare(&self, old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<String, Failure> {
-        let found = self.between(old, new, args)?.ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: {} is not an experiment, and has no arms to compare; `bakeoff report` makes its figures again",
-                old.display(),
-                self.noun()
-            ))
-        })?;
+        let found = self.between(old, new, args)?.ok_or_else(|| self.no_arms(old))?;
         Ok(match args.json {
             true => bakeoff_report::between_json(&found),
             false => bakeoff_report::between(&found, terminal::width(), terminal::colour()),

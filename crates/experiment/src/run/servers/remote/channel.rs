@@ -3,6 +3,7 @@
 //! Measuring side. Owns the launchers' processes and the threads that read them; a beat and its answer are all that
 //! happens while load runs. No exit code of a launcher means anything: a channel that closes before `stopped` is a loss.
 
+use super::executable::{self, Executable};
 use super::incoming::Incoming;
 use super::lease::{Leases, Loss, LossCause};
 use super::message::{Answer, GeneratorInfo, Line, Order, PlanTerms, line};
@@ -12,7 +13,7 @@ use bakeoff_results::{PlaceSetup, digest};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -51,7 +52,7 @@ struct Shared {
 /// One launcher.
 struct Peer {
     place: String,
-    command: String,
+    trial: String,
     child: Mutex<Child>,
     input: Mutex<Option<ChildStdin>>,
 }
@@ -128,6 +129,29 @@ impl Shared {
         }
     }
 
+    /// Says it once nothing else is being said there; false: something is until after this moment.
+    fn say_by(&self, generator: usize, line: &[u8], until: Nanos) -> bool {
+        loop {
+            if let Ok(mut input) = self.peers[generator].input.try_lock() {
+                if let Some(input) = input.as_mut() {
+                    let _ = input.write_all(line).and_then(|()| input.flush());
+                }
+                return true;
+            }
+            if self.clock.now() >= until {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What a shell that lacks the run's executable is sent; each piece that goes renews the lease.
+    fn send_executable(&self, generator: usize) -> io::Result<()> {
+        let mut input = self.peers[generator].input.lock().unwrap_or_else(PoisonError::into_inner);
+        let renew = || self.state().leases.heard(generator, self.clock.now());
+        input.as_mut().map_or(Ok(()), |input| executable::send(input, renew))
+    }
+
     fn kill(&self, generator: usize) {
         let mut child = self.peers[generator].child.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = child.kill();
@@ -136,16 +160,21 @@ impl Shared {
 
 impl Channels {
     /// Starts all launchers.
-    pub(super) fn open(places: &[Place], lease: Nanos, logs: &Path) -> Result<Self, RunError> {
+    pub(super) fn open(
+        places: &[Place],
+        executable: &Executable,
+        lease: Nanos,
+        logs: &Path,
+    ) -> Result<Self, RunError> {
         let clock = MonotonicClock::new();
         let (mut peers, mut ends) = (Vec::new(), Vec::new());
         for place in places {
-            let (child, input, output, errors) =
-                launched(place).inspect_err(|_| peers.iter().for_each(|peer: &Peer| peer.end(|| false)))?;
+            let (child, input, output, errors) = launched(place, executable)
+                .inspect_err(|_| peers.iter().for_each(|peer: &Peer| peer.end(|| false)))?;
             ends.push((output, errors));
             peers.push(Peer {
                 place: place.to_string(),
-                command: place.command(),
+                trial: place.trial(),
                 child: Mutex::new(child),
                 input: Mutex::new(Some(input)),
             });
@@ -172,11 +201,14 @@ impl Channels {
         hello: &Order,
         interrupted: &AtomicBool,
     ) -> Result<Vec<GeneratorInfo>, RunError> {
-        let began = self.now();
         let n = self.number();
+        let words = line(n, hello);
         loop {
-            self.say(n, |_| (hello.clone(), &[]));
-            let until = self.now() + AGAIN;
+            let now = self.now();
+            (0..self.shared.peers.len()).for_each(|generator| {
+                self.shared.say_by(generator, &words, now);
+            });
+            let until = now + AGAIN;
             let answered = |state: &State| {
                 let named = |end: &End| end.host.is_some() || end.answers.contains_key(&n);
                 state.ends.iter().all(named)
@@ -186,11 +218,6 @@ impl Channels {
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(RunError::Interrupted);
-            }
-            if self.now().since(began) > THERE_WITHIN {
-                let missing = |end: &End| end.answers.is_empty();
-                let missing = self.shared.state().ends.iter().position(missing).unwrap_or(0);
-                return Err(self.not_there(missing, format!("it did not answer within {THERE_WITHIN}")));
             }
         }
         let mut infos = Vec::new();
@@ -247,9 +274,13 @@ impl Channels {
         if std::mem::replace(&mut self.shared.state().over, true) {
             return;
         }
-        let n = self.number();
-        self.say(n, |_| (Order::Stop, &[]));
+        let words = line(self.number(), &Order::Stop);
         let until = self.now() + STOP_WITHIN;
+        for generator in 0..self.shared.peers.len() {
+            if !self.shared.say_by(generator, &words, until) {
+                self.shared.kill(generator);
+            }
+        }
         let mut state = self.shared.state();
         while !state.leases.all_ended() && self.now() < until {
             state = wait_for(&self.shared.changed, state);
@@ -357,9 +388,9 @@ impl Channels {
 
     fn not_there(&self, generator: usize, why: String) -> RunError {
         let said = self.last_words(generator);
-        let command = &self.shared.peers[generator].command;
+        let trial = &self.shared.peers[generator].trial;
         RunError::Generators(format!(
-            "generator {} is not there: {why}. {said} Nothing was sent. Try it by hand: `{command}`",
+            "generator {} is not there: {why}. {said} Nothing was sent. Try it by hand: `{trial}`",
             self.named_by_place(generator)
         ))
     }
@@ -424,8 +455,8 @@ fn wait_for<'s>(changed: &Condvar, state: MutexGuard<'s, State>) -> MutexGuard<'
 type Launched = (Child, ChildStdin, ChildStdout, ChildStderr);
 
 /// A launcher in a process group of its own: Ctrl-C is for the run, which ends its generators.
-fn launched(place: &Place) -> Result<Launched, RunError> {
-    let words = place.words();
+fn launched(place: &Place, executable: &Executable) -> Result<Launched, RunError> {
+    let words = place.words(executable);
     let failed =
         |why: &str| RunError::Generators(format!("the launcher of {place} cannot be started: {why}"));
     let (program, arguments) = words.split_first().ok_or_else(|| failed("it has no words"))?;
@@ -467,6 +498,13 @@ fn hear(shared: &Shared, generator: usize, output: ChildStdout) {
     while let Ok(Some(text)) = incoming.line() {
         let now = shared.clock.now();
         match serde_json::from_slice::<Line<Answer>>(&text) {
+            Ok(Line { n, say: Answer::Need { machine } }) => {
+                if let Err(why) = executable::demand_kind(&machine) {
+                    shared.change(|state| answered(state, generator, (n, Answer::Refused { why }), now));
+                } else if shared.send_executable(generator).is_err() {
+                    break;
+                }
+            }
             Ok(Line { n, say }) => {
                 is_known = true;
                 shared.change(|state| answered(state, generator, (n, say), now));
@@ -533,15 +571,12 @@ fn pulse(shared: &Shared) {
         drop(state);
         if now >= next {
             let mut until_next = every;
-            for (generator, peer) in shared.peers.iter().enumerate() {
+            for generator in 0..shared.peers.len() {
+                let now = shared.clock.now();
+                shared.state().ends[generator].beat = Some((n, now));
                 // A transfer that is under way renews the lease as well; but what a round trip takes is known by a beat alone.
-                let Ok(mut input) = peer.input.try_lock() else {
+                if !shared.say_by(generator, &line(n, &Order::Beat), now) {
                     until_next = every.min(Nanos::from_duration(LOOK));
-                    continue;
-                };
-                shared.state().ends[generator].beat = Some((n, shared.clock.now()));
-                if let Some(input) = input.as_mut() {
-                    let _ = input.write_all(&line(n, &Order::Beat)).and_then(|()| input.flush());
                 }
             }
             (next, n) = (now + until_next, n + 2);

@@ -40,12 +40,23 @@ pub(super) enum Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
+    /// Of a shell that lacks the run's executable: the kind of its machine, as `uname -sm` says it.
+    Need {
+        machine: String,
+    },
     Generator(GeneratorInfo),
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
     Taken,
-    Armed { digest: String },
+    Armed {
+        digest: String,
+    },
     Done(Done),
-    Beat { mono_ns: u64, wall_ns: u64 },
+    Beat {
+        mono_ns: u64,
+        wall_ns: u64,
+    },
     Stopped,
 }
 

@@ -5,6 +5,7 @@
 //! and adds up what the lanes counted. It starts nothing else there, opens no port, and never goes on with fewer.
 
 mod channel;
+mod executable;
 mod incoming;
 mod lease;
 mod message;
@@ -16,7 +17,6 @@ mod taken;
 use super::arm::{Entry, ServerArm};
 use super::jobs::{Heard, LanesElsewhere};
 use super::order::{ArmLoad, LanesOrder, digest_of};
-use crate::environment;
 use crate::run::{Run, RunError, RunProgress};
 use bakeoff_loadgen::{BodyCheck, Recording, Trust};
 use bakeoff_plan::{Plan, RequestSource, RequestWork};
@@ -25,6 +25,7 @@ use bakeoff_results::{PartRecord, PlaceSetup};
 use bakeoff_units::Nanos;
 use bakeoff_workload::replay::LogSource;
 use channel::{Channels, Waited};
+use executable::Executable;
 use message::{Answer, ArmDone, ArmOrder, Done, GeneratorInfo, LoadOrder, Order, PlanTerms};
 pub use place::{Generators, Place, PlaceList, refusal};
 pub use serve::{Offer, generator};
@@ -68,10 +69,10 @@ impl Remote {
             return Ok(None);
         }
         progress.stage("starting the generators");
-        let build = environment::sha256_of(Path::new("/proc/self/exe")).map_err(RunError::System)?;
-        let channels = Channels::open(places, *lease, &run.dir.path().join(LOGS))?;
+        let executable = Executable::own().map_err(RunError::System)?;
+        let channels = Channels::open(places, &executable, *lease, &run.dir.path().join(LOGS))?;
         let infos = channels.greet(
-            &Order::Hello { protocol: PROTOCOL, build, lease_ms: lease.get() / 1_000_000 },
+            &Order::Hello { protocol: PROTOCOL, build: executable.sha256, lease_ms: lease.get() / 1_000_000 },
             run.interrupted,
         )?;
         let here = GeneratorInfo::here(0);

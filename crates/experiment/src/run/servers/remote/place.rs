@@ -2,6 +2,7 @@
 //!
 //! Cold, pure but for the nodes of a job, which Slurm is asked for. No plan names a place.
 
+use super::executable::Executable;
 use super::message::GeneratorInfo;
 use super::slurm::{self, SlurmError};
 use crate::run::RunError;
@@ -35,8 +36,10 @@ const SSH: [&str; 9] = [
 ];
 /// A step of the job that takes nothing away from others, and has the whole node.
 const SRUN: [&str; 6] = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none"];
-/// Words of the far end.
-const GENERATOR: [&str; 3] = ["bakeoff", "generator", "--stdio"];
+/// Words of the far end, behind the executable.
+const GENERATOR: [&str; 2] = ["generator", "--stdio"];
+/// Words of a far end that shows whether one gets there at all.
+const TRIAL: &str = "hostname";
 /// All other nodes of a job.
 const OTHER_NODES: &str = "slurm";
 
@@ -94,21 +97,33 @@ impl FromStr for Place {
 }
 
 impl Place {
-    /// The launcher's words.
-    pub(super) fn words(&self) -> Vec<String> {
+    /// The launcher's words, and behind them those of a far end that has or takes this executable.
+    pub(super) fn words(&self, executable: &Executable) -> Vec<String> {
+        let mut words = self.launcher();
+        match self {
+            Self::Ssh(_) => words.extend(executable.words(&GENERATOR, true)),
+            Self::Slurm(_) => words.extend(executable.words(&GENERATOR, false)),
+            Self::Via { .. } => {}
+        }
+        words
+    }
+
+    /// A command for a shell that shows whether the launcher gets there.
+    pub(super) fn trial(&self) -> String {
+        let mut words = self.launcher();
+        if !matches!(self, Self::Via { .. }) {
+            words.push(TRIAL.to_owned());
+        }
+        shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
+    }
+
+    fn launcher(&self) -> Vec<String> {
         let owned = |words: &[&[&str]]| words.concat().into_iter().map(str::to_owned).collect();
         match self {
-            Self::Ssh(host) => owned(&[&["ssh"], &SSH, &["--", host], &GENERATOR]),
-            Self::Slurm(node) => owned(&[&SRUN, &["--nodelist", node, "--"], &GENERATOR]),
+            Self::Ssh(host) => owned(&[&["ssh"], &SSH, &["--", host]]),
+            Self::Slurm(node) => owned(&[&SRUN, &["--nodelist", node, "--"]]),
             Self::Via { words, .. } => words.clone(),
         }
-    }
-}
-
-impl Place {
-    /// The same for a shell.
-    pub(super) fn command(&self) -> String {
-        shlex::try_join(self.words().iter().map(String::as_str)).unwrap_or_default()
     }
 }
 
@@ -376,13 +391,23 @@ mod tests {
         let places = Generators::typed(&[list], Some(Ipv4Addr::LOCALHOST)).unwrap().places;
         let typed: Vec<String> = places.iter().map(Place::to_string).collect();
         assert_eq!(typed, ["ssh:load-1", "via:sh -c 'a,b c'", "slurm:n7", "ssh:root@load-2"]);
-        assert_eq!(places[1].words(), ["sh", "-c", "a,b c"]);
-        let ssh = places[0].words();
+        let own = Executable::own().unwrap();
+        assert_eq!(places[1].words(&own), ["sh", "-c", "a,b c"]);
+        let ssh = places[0].words(&own);
         assert_eq!(ssh[..4], ["ssh", "-T", "-o", "BatchMode=yes"]);
-        assert_eq!(ssh[ssh.len() - 5..], ["--", "load-1", "bakeoff", "generator", "--stdio"]);
-        let srun = places[2].words();
+        let at = ssh.iter().position(|word| word == "load-1").unwrap();
+        assert_eq!(ssh[at - 1..=at + 2], ["--", "load-1", "sh", "-c"]);
+        assert!(
+            ssh[at + 3].starts_with("'umask") && ssh[at + 3].ends_with('\''),
+            "for a login shell: {ssh:?}"
+        );
+        assert_eq!(ssh[ssh.len() - 2..], ["generator", "--stdio"]);
+        let srun = places[2].words(&own);
         assert_eq!(srun[..2], ["srun", "--overlap"]);
-        assert_eq!(srun[srun.len() - 6..], ["--nodelist", "n7", "--", "bakeoff", "generator", "--stdio"][..]);
+        let at = srun.iter().position(|word| word == "n7").unwrap();
+        assert_eq!(srun[at - 1..=at + 3], ["--nodelist", "n7", "--", "sh", "-c"]);
+        assert!(srun[at + 4].starts_with("umask"), "for no shell: {srun:?}");
+        assert!(places[0].trial().ends_with("-- load-1 hostname"), "{}", places[0].trial());
         let other: PlaceList = "via:sh -c x,slurm".parse().unwrap();
         assert_eq!(other.0[1], Typed::OtherNodes);
         for (text, why) in [
