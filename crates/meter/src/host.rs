@@ -81,7 +81,7 @@ impl HostMeter {
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
         Host {
             at: self.clock.now(),
-            total: cpu::total(&stat),
+            total: CpuTimes::total(&stat),
             cores: cpu::cores(&stat),
             softirqd: self.softirqd.read(),
             disks: self.disks.read(),

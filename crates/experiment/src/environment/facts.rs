@@ -57,6 +57,7 @@ pub(super) fn facts(host: &Host, seen: &MachineState) -> Vec<Fact> {
         ("tcp_tw_reuse", host.line("/proc/sys/net/ipv4/tcp_tw_reuse")),
         ("load_average", load_average(host)),
         ("cpu_pressure", pressure(host, "cpu").map(|share| format!("some {share} of the last 10 s"))),
+        ("cpu_used", cpu_used(seen)),
         ("steal", steal(seen)),
         ("other_processes", Ok(other_processes(seen.neighbours))),
         ("cgroup_cpu_quota", cgroup::cpu_quota(host).map(quota)),
@@ -246,6 +247,11 @@ fn limit(host: &Host, name: &str) -> Found<String> {
 fn load_average(host: &Host) -> Found<String> {
     let line = host.line("/proc/loadavg")?;
     Ok(line.split(' ').take(3).collect::<Vec<_>>().join(" "))
+}
+
+fn cpu_used(seen: &MachineState) -> Found<String> {
+    let used = seen.used_now.ok_or("/proc/stat does not say")?;
+    Ok(format!("{used} of CPU time by others in the moment before the start"))
 }
 
 fn steal(seen: &MachineState) -> Found<String> {

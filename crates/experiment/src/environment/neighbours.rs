@@ -1,6 +1,7 @@
 //! Other load on the machine: processes and steal, watched for a moment.
 
 use super::host::{Found, Host};
+use bakeoff_meter::host::CpuTimes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(super) struct Watch {
     pub(super) neighbours: Neighbours,
     /// Share of CPU time that the hypervisor gave to other guests meanwhile, 0 to 1.
     pub(super) steal: Option<f64>,
+    /// Share of CPU time that others on this machine used meanwhile, 0 to 1: this process slept.
+    pub(super) used: Option<f64>,
 }
 
 /// The clock that `/proc/PID/stat` counts in (`USER_HZ` is 100 on every architecture that we build for).
@@ -41,8 +44,9 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 pub(super) fn watch(host: &Host, window: Duration) -> Watch {
     let (ticks_before, cpu_before) = (ticks(host), cpu_times(host));
     std::thread::sleep(window);
-    let (ticks_after, cpu_after) = (ticks(host), cpu_times(host));
-    let steal = cpu_before.ok().zip(cpu_after.ok()).and_then(|(before, after)| after.since(before).steal());
+    // Reading all processes takes CPU time of its own.
+    let (cpu_after, ticks_after) = (cpu_times(host), ticks(host));
+    let cpu = cpu_before.ok().zip(cpu_after.ok()).and_then(|(before, after)| after.since(&before).shares());
     let (running, busy) = busy(&ticks_before, &ticks_after, std::process::id(), ticks_of_busy(window));
     let neighbours = if host.text("/proc/1/stat").is_err() {
         Neighbours::Hidden
@@ -51,40 +55,13 @@ pub(super) fn watch(host: &Host, window: Duration) -> Watch {
     } else {
         Neighbours::Contained { running, busy }
     };
-    Watch { neighbours, steal }
-}
-
-/// Steal and all CPU time, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CpuTimes {
-    steal: u64,
-    all: u64,
-}
-
-impl CpuTimes {
-    fn since(self, before: Self) -> Self {
-        Self { steal: self.steal.saturating_sub(before.steal), all: self.all.saturating_sub(before.all) }
-    }
-
-    /// Share of steal, 0 to 1; `None` if no time passed.
-    pub(super) fn steal(self) -> Option<f64> {
-        (self.all > 0).then(|| self.steal as f64 / self.all as f64)
-    }
+    Watch { neighbours, steal: cpu.map(|cpu| cpu.steal), used: cpu.map(|cpu| cpu.user + cpu.system) }
 }
 
 /// Since boot.
 pub(super) fn cpu_times(host: &Host) -> Found<CpuTimes> {
     let text = host.text("/proc/stat")?;
-    parse_cpu_times(&text).ok_or_else(|| "/proc/stat has no line `cpu` with a column for steal".to_owned())
-}
-
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the guests' time is
-/// already in `user` and `nice`.
-fn parse_cpu_times(text: &str) -> Option<CpuTimes> {
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let columns: Vec<u64> = line.split_whitespace().take(8).map_while(|column| column.parse().ok()).collect();
-    let all = columns.iter().sum();
-    columns.get(7).map(|&steal| CpuTimes { steal, all })
+    CpuTimes::total(&text).ok_or_else(|| "/proc/stat has no line `cpu` with a column for steal".to_owned())
 }
 
 /// CPU ticks by process.
@@ -134,16 +111,6 @@ mod tests {
         assert_eq!(parse_ticks(stat), Some(42));
         assert_eq!(parse_ticks("7 (a R 1"), None);
         assert_eq!(parse_ticks("7 (a) R 1 7"), None);
-    }
-
-    #[test]
-    fn steal_is_a_share_of_all_time_without_the_guests() {
-        let times = parse_cpu_times("cpu  50 0 30 100 0 0 10 10 40 0\ncpu0 1 1 1 1\n").unwrap();
-        assert_eq!(times, CpuTimes { steal: 10, all: 200 });
-        assert_eq!(times.steal(), Some(0.05));
-        assert_eq!(times.since(times).steal(), None);
-        assert_eq!(parse_cpu_times("cpu 1 2 3 4\n"), None);
-        assert_eq!(parse_cpu_times("cpu0 1 2 3 4 5 6 7 8\n"), None);
     }
 
     #[test]

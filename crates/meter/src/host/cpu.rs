@@ -40,6 +40,11 @@ pub struct Shares {
 }
 
 impl CpuTimes {
+    /// Of all cores together, since boot, from the text of `/proc/stat`; `None`: it does not say.
+    pub fn total(stat: &str) -> Option<Self> {
+        times(stat.lines().next()?.strip_prefix("cpu ")?)
+    }
+
     /// The time between `earlier` and this.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -66,10 +71,6 @@ impl CpuTimes {
             steal: share(self.steal),
         })
     }
-}
-
-pub(super) fn total(stat: &str) -> Option<CpuTimes> {
-    times(stat.lines().next()?.strip_prefix("cpu ")?)
 }
 
 pub(super) fn cores(stat: &str) -> Vec<(usize, CpuTimes)> {
@@ -134,7 +135,7 @@ mod tests {
     fn times_are_read_by_core_and_shares_add_up() {
         let stat =
             "cpu  10 20 30 30 5 1 2 2 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu11 1 2 3 4 5 6 7 8 0 0\nintr 5\n";
-        let total = total(stat).unwrap();
+        let total = CpuTimes::total(stat).unwrap();
         let shares = total.shares().unwrap();
         assert_eq!((shares.user, shares.system, shares.iowait, shares.steal), (0.3, 0.33, 0.05, 0.02));
         let cores = cores(stat);
@@ -142,6 +143,8 @@ mod tests {
         let tick = 1_000_000_000 / process::ticks_per_second();
         assert_eq!(cores[0].1.steal, Nanos::new(8 * tick));
         assert_eq!(total.since(&total).shares(), None);
+        assert_eq!(CpuTimes::total("cpu 1 2 3 4\n"), None, "an old kernel");
+        assert_eq!(CpuTimes::total("cpu0 1 2 3 4 5 6 7 8\n"), None);
     }
 
     #[test]

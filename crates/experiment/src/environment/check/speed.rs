@@ -6,6 +6,8 @@ use bakeoff_units::Ratio;
 
 /// More runnable processes than this share of the cores leaves no quiet core for one of the sides.
 const MOST_LOAD: f64 = 0.5;
+/// The load average remembers a minute. Of a load that goes on, others use more than this share of the cores now.
+const MOST_USED: f64 = 0.1;
 /// The default margin. In the tenth of a second before a run a single tick is more than this on up to ten cores: any
 /// steal at all is much there.
 const MOST_STEAL: f64 = 0.01;
@@ -29,15 +31,17 @@ pub(super) fn load(asked: &CheckInput<'_>) -> Option<Judged> {
     if load <= most {
         return Some(Judged::ok(found));
     }
+    if let Some(used) = asked.seen.used_now.filter(|used| used.get() <= MOST_USED) {
+        return Some(Judged::ok(format!(
+            "{found}, of work that is over: {used} of the cores is used just now"
+        )));
+    }
     Some(Judged::but(
         found,
         Level::Spoils,
         format!("at most {most:.1}"),
         "other work takes time and cache, which makes intervals wide",
-        format!(
-            "Stop it, or wait until `uptime` says less than {most:.1} (a build that has just ended counts for a minute \
-             or two)."
-        ),
+        format!("Stop it, or wait until `uptime` says less than {most:.1}."),
     ))
 }
 

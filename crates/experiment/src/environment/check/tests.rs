@@ -16,6 +16,7 @@ fn quiet() -> MachineState {
         load: Some(0.3),
         steal_since_boot: Ratio::new(0.0002),
         steal_now: Ratio::new(0.0),
+        used_now: Ratio::new(0.3),
         memory: Some(Bytes::new(8_000_000_000)),
         swap_used: Some(Bytes::new(0)),
         governors: vec!["performance".to_owned()],
@@ -168,6 +169,9 @@ fn each_has_its_boundary() {
     for (name, seen, expected) in [
         ("load-average", MachineState { load: Some(2.0), ..quiet() }, false),
         ("load-average", MachineState { load: Some(2.01), ..quiet() }, true),
+        ("load-average", MachineState { load: Some(9.0), used_now: ratio(0.1), ..quiet() }, false),
+        ("load-average", MachineState { load: Some(9.0), used_now: ratio(0.11), ..quiet() }, true),
+        ("load-average", MachineState { load: Some(9.0), used_now: None, ..quiet() }, true),
         ("steal", MachineState { steal_since_boot: ratio(0.3), ..quiet() }, false),
         ("steal", MachineState { steal_now: ratio(0.01), ..quiet() }, false),
         ("steal", MachineState { steal_now: ratio(0.011), ..quiet() }, true),

@@ -34,6 +34,8 @@ pub struct MachineState {
     pub steal_since_boot: Option<Ratio>,
     /// The same while the neighbours were watched.
     pub steal_now: Option<Ratio>,
+    /// Share of CPU time that others used while this process watched.
+    pub used_now: Option<Ratio>,
     /// Memory of the machine.
     pub memory: Option<Bytes>,
     /// Memory that has been swapped out.
@@ -68,8 +70,12 @@ pub(super) fn read(host: &Host, watch: Watch) -> MachineState {
         cores_online: cores_online(host).map_or(1, |cores| cores.len().max(1)),
         cores_allowed: affinity::allowed().unwrap_or_default(),
         load: host.text("/proc/loadavg").ok().and_then(|text| text.split_whitespace().next()?.parse().ok()),
-        steal_since_boot: cpu_times(host).ok().and_then(|times| times.steal()).and_then(Ratio::new),
+        steal_since_boot: cpu_times(host)
+            .ok()
+            .and_then(|times| times.shares())
+            .and_then(|shares| Ratio::new(shares.steal)),
         steal_now: watch.steal.and_then(Ratio::new),
+        used_now: watch.used.and_then(Ratio::new),
         memory: memory.map(|memory| memory.total),
         swap_used: memory.map(|memory| memory.swap_used()),
         governors: governors(host),
@@ -162,7 +168,7 @@ mod tests {
             ("/proc/sys/net/ipv4/tcp_tw_reuse", "2\n"),
             (CLOCKSOURCE, "tsc\n"),
         ]);
-        let seen = read(&host, Watch { neighbours: Neighbours::Hidden, steal: None });
+        let seen = read(&host, Watch { neighbours: Neighbours::Hidden, steal: None, used: None });
         assert_eq!((seen.cores_online, seen.load), (4, Some(2.5)));
         assert_eq!(seen.steal_since_boot.map(Ratio::get), Some(0.1));
         assert_eq!(seen.memory, Some(Bytes::new(1_024_000)));
@@ -176,7 +182,7 @@ mod tests {
     #[test]
     fn a_machine_that_says_nothing_is_no_error() {
         let (_directory, host) = machine(&[]);
-        let seen = read(&host, Watch { neighbours: Neighbours::Hidden, steal: None });
+        let seen = read(&host, Watch { neighbours: Neighbours::Hidden, steal: None, used: None });
         assert_eq!(seen.cores_online, 1);
         assert_eq!((seen.load, seen.memory, seen.swap_used), (None, None, None));
         assert_eq!((seen.port_range, seen.clocksource), (None, None));
