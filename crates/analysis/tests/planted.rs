@@ -124,6 +124,41 @@ fn primary<'r>(results: &'r Results, arm: &str) -> &'r Comparison {
 }
 
 #[test]
+fn a_plan_that_asks_for_precision_waits_for_it_and_keeps_a_verdict_when_it_is_cut_off() {
+    let of = |precision: Option<f64>, rounds: u32, stopped_by: StoppedBy| {
+        let mut random = SplitMix64::new(7);
+        let arms = [("a", 100.0), ("a'", 100.0), ("b", 104.0)];
+        let names: Vec<String> = arms.iter().map(|(arm, _)| (*arm).to_owned()).collect();
+        let setup = Setup {
+            arms: names,
+            baseline: "a".to_owned(),
+            strata: Vec::new(),
+            looks: vec![10, 20, 40, 80],
+            max_rounds: 80,
+            precision,
+            ..setup(DesignSetup::default())
+        };
+        let mut of_arm =
+            |round, (arm, us): (&str, f64)| slice(round, arm, us * (NOISE * random.normal()).exp());
+        let slices = (0..rounds).flat_map(|round| arms.map(|arm| of_arm(round, arm))).collect();
+        let (plan, trials, digests) = (String::new(), Vec::new(), BTreeMap::new());
+        let stored = StoredExperiment { plan, setup, slices, trials, stopped_by, digests };
+        let row = primary(&analyse(&stored).unwrap(), "b").clone();
+        let half = (row.amount_high.unwrap() - row.amount_low.unwrap()) / 2.0;
+        (row.verdict, row.rounds, half / row.amount.unwrap())
+    };
+    let (verdict, rounds, share) = of(None, 80, StoppedBy::Verdicts);
+    assert_eq!((verdict, rounds), (Verdict::Costs, 10));
+    assert!(share > 0.15, "{share}");
+    let (verdict, rounds, share) = of(Some(0.15), 80, StoppedBy::Verdicts);
+    assert!(verdict == Verdict::Costs && rounds > 10 && share <= 0.15, "{verdict:?} {rounds} {share}");
+    let (verdict, rounds, share) = of(Some(0.001), 80, StoppedBy::Rounds);
+    assert!((verdict, rounds) == (Verdict::Costs, 80) && share > 0.001, "what the rounds gave: {share}");
+    let (verdict, rounds, _) = of(Some(0.15), 15, StoppedBy::Interrupted);
+    assert_eq!((verdict, rounds), (Verdict::Costs, 10), "that of the last look");
+}
+
+#[test]
 fn intervals_of_a_duet_in_blocks_hold_the_planted_truths_and_are_as_narrow_as_a_block_allows() {
     let (truths, runs) = (truths(), 150);
     let (mut held, mut all, mut widest) = (0, 0, 0.0_f64);

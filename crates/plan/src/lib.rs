@@ -99,6 +99,8 @@ pub struct Plan {
     pub budget: Nanos,
     /// Rounds allowed.
     pub max_rounds: u32,
+    /// Half of a cost's interval, as a share of it, down to which rounds go on; `None`: a verdict suffices.
+    pub precision: Option<Ratio>,
     /// Share of failed requests above which an arm is invalid.
     pub max_errors: Ratio,
     /// Cores of the generator; `None`: chosen.

@@ -25,8 +25,11 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-handshake", text: include_str!("../../../plans/tls-handshake.toml") },
     ShippedPlan { name: "http-version", text: include_str!("../../../plans/http-version.toml") },
     ShippedPlan { name: "compression", text: include_str!("../../../plans/compression.toml") },
+    ShippedPlan { name: "compression-caddy", text: include_str!("../../../plans/compression-caddy.toml") },
     ShippedPlan { name: "waf", text: include_str!("../../../plans/waf.toml") },
+    ShippedPlan { name: "waf-apache", text: include_str!("../../../plans/waf-apache.toml") },
     ShippedPlan { name: "access-log", text: include_str!("../../../plans/access-log.toml") },
+    ShippedPlan { name: "access-log-others", text: include_str!("../../../plans/access-log-others.toml") },
     ShippedPlan { name: "upstream", text: include_str!("../../../plans/upstream.toml") },
     ShippedPlan { name: "filters", text: include_str!("../../../plans/filters.toml") },
     ShippedPlan { name: "filter-calls", text: include_str!("../../../plans/filter-calls.toml") },
@@ -35,6 +38,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "agent-build", text: include_str!("../../../plans/agent-build.toml") },
     ShippedPlan { name: "agent-python", text: include_str!("../../../plans/agent-python.toml") },
     ShippedPlan { name: "agent-git", text: include_str!("../../../plans/agent-git.toml") },
+    ShippedPlan { name: "agent-calls", text: include_str!("../../../plans/agent-calls.toml") },
     ShippedPlan { name: "at-rest", text: include_str!("../../../plans/at-rest.toml") },
     ShippedPlan { name: "firewall", text: include_str!("../../../plans/firewall.toml") },
     ShippedPlan { name: "antivirus", text: include_str!("../../../plans/antivirus.toml") },
@@ -101,11 +105,14 @@ pub const SUITES: &[ShippedPlan] = &[
 ];
 
 /// Plans and suites that answer what a layer costs, each part within ten minutes.
-pub const RECIPES: [&str; 14] = [
+pub const RECIPES: [&str; 17] = [
     "http-version",
     "compression",
+    "compression-caddy",
     "waf",
+    "waf-apache",
     "access-log",
+    "access-log-others",
     "upstream",
     "filters",
     "filter-calls",

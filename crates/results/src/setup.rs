@@ -46,6 +46,9 @@ pub struct Setup {
     pub rounds_budget_ns: u64,
     /// Rounds allowed.
     pub max_rounds: u32,
+    /// Half of a cost's interval, as a share of it, down to which rounds go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
     /// Numbers of rounds after which verdicts are judged, as planned before the first; planned again after the third.
     pub looks: Vec<u32>,
     /// Confidence level of each interval, 0 to 1.

@@ -5,8 +5,8 @@ use bakeoff_meter::Meter;
 use bakeoff_results::directory::StoppedBy;
 use bakeoff_results::{Setup, second};
 use bakeoff_stats::{
-    Contradiction, Cost, Decision, Judgement, Level, Margin, Question, Rounds, Verdict, contradiction, judge,
-    judge_null,
+    Contradiction, Cost, Decision, Interval, Judgement, Level, Margin, Question, Rounds, Verdict,
+    contradiction, judge, judge_null,
 };
 
 /// State of an arm in the primary figure.
@@ -86,7 +86,8 @@ pub(super) fn null_beside(series: &Series, baseline: &str, arm: &str, meter: &Me
     Some(Rounds::of_twins(&a2, &a))
 }
 
-/// Judges at each planned look; the first final decision stands, and later rounds do not change it. When the run is
+/// Judges at each planned look; the first final decision stands, once its cost is as sharp as the plan asks, and later rounds do
+/// not change it. When the run is
 /// over, open arms are judged for the last time. If rounds in turn at the same load contradict a duet, the duet is
 /// wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it is another load.
 pub(super) fn decide(
@@ -128,17 +129,31 @@ fn at_looks(setup: &Setup, table: &Table, arm: &str, invalid: Option<&str>, prog
         at_full_speed: None,
     };
     let rounds = series.rounds();
+    let mut standing = None;
     for &look in table.looks.looks.iter().filter(|&&look| look as usize <= rounds) {
         let decided = at(look as usize, look == last);
-        if matches!(decided.judgement.decision, Decision::Final(_)) {
-            return Decided { is_final: true, ..decided };
-        }
+        standing = match decided.judgement.decision {
+            Decision::Final(_) if look == last || is_sharp(setup, &decided.judgement) => {
+                return Decided { is_final: true, ..decided };
+            }
+            Decision::Final(_) => Some(Decided { is_final: true, ..decided }),
+            _ => None,
+        };
     }
     match progress {
         Progress::Running => at(rounds, false),
         Progress::Over => at(rounds, true),
-        Progress::CutOff => without_a_look(at(rounds, true), margin(setup)),
+        Progress::CutOff => standing.unwrap_or_else(|| without_a_look(at(rounds, true), margin(setup))),
     }
+}
+
+/// Whether a cost is known as sharply as the plan asks.
+fn is_sharp(setup: &Setup, judgement: &Judgement) -> bool {
+    let Decision::Final(Verdict::Costs | Verdict::Saves) = judgement.decision else { return true };
+    setup.precision.zip(judgement.cost.as_ref()).is_none_or(|(precision, cost)| {
+        let Interval { low, high } = cost.amount.interval;
+        (high - low) / 2.0 <= precision * cost.amount.effect.abs()
+    })
 }
 
 fn judged_at(

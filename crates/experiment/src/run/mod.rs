@@ -43,7 +43,7 @@ use bakeoff_results::{
 };
 use bakeoff_stats::{Margin, level};
 use bakeoff_sys::affinity::Pinned;
-use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
+use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond, Ratio};
 use bench::Bench;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -362,6 +362,7 @@ impl Run<'_> {
             budget_ns: plan.budget.get(),
             rounds_budget_ns: self.left().get(),
             max_rounds: plan.max_rounds,
+            precision: plan.precision.map(Ratio::get),
             level: level(judged, course.looks.len()).get(),
             looks: course.looks.clone(),
             primary: self.primary(bench).to_owned(),

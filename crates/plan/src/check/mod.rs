@@ -148,6 +148,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         at,
         budget: general.budget,
         max_rounds: general.max_rounds,
+        precision: general.precision,
         max_errors: general.max_errors,
         generator_cores: general.generator_cores,
         subject_cores: general.subject_cores,
@@ -178,6 +179,7 @@ struct General {
     at: Option<PerSecond>,
     budget: Nanos,
     max_rounds: u32,
+    precision: Option<Ratio>,
     max_errors: Ratio,
     generator_cores: Option<Vec<usize>>,
     subject_cores: Option<Vec<usize>>,
@@ -195,6 +197,7 @@ impl Context<'_> {
             at: faults.keep(self.rate_with_unit(e.at.as_ref().unwrap_or(&default_at))),
             budget: faults.keep(self.budget(e)).unwrap_or_default(),
             max_rounds: faults.keep(self.at_least(rounds.as_ref(), MAX_ROUNDS, 3)).unwrap_or(MAX_ROUNDS),
+            precision: faults.keep(self.precision(&e.precision)).flatten(),
             max_errors: faults.keep(self.max_errors(&e.max_errors)).unwrap_or_default(),
             generator_cores: faults.keep(self.cores(&e.generator_cores)).flatten(),
             subject_cores: faults.keep(self.cores(&e.subject_cores)).flatten(),
@@ -203,6 +206,13 @@ impl Context<'_> {
 
     fn budget(&self, e: &ExperimentSection) -> Checked<Nanos> {
         self.quantity(&self.pick(&e.budget), "5min")
+    }
+
+    fn precision(&self, key: &Typed) -> Checked<Option<Ratio>> {
+        let precision: Option<Ratio> = self.optional(key)?;
+        let not_above = key.as_ref().filter(|_| precision.is_some_and(|share| share.get() <= 0.0));
+        self.refuse(not_above, "this must be above zero", "or take the line out")?;
+        Ok(precision)
     }
 
     fn max_errors(&self, key: &Typed) -> Checked<Ratio> {

@@ -91,6 +91,7 @@ fn not_for_peaks(file: &PlanFile) -> Vec<Option<Key>> {
         e.restart_every.as_ref().map(|key| ("restart_every", key.span())),
         e.primary.as_ref().map(|key| ("primary", key.span())),
         e.max_rounds.as_ref().map(|key| ("max_rounds", key.span())),
+        e.precision.as_ref().map(|key| ("precision", key.span())),
         e.slice_requests.as_ref().map(|key| ("slice_requests", key.span())),
         e.margin.as_ref().map(|key| ("margin", key.span())),
         e.study.as_ref().map(|key| ("study", key.span())),

@@ -53,6 +53,9 @@ pub struct ExperimentSection {
     pub budget: Option<Spanned<Extents<String>>>,
     /// Most rounds, 3 or more. Default 1280.
     pub max_rounds: Option<Spanned<Extents<u32>>>,
+    /// How sharply each cost is to be known, as a share of it, such as "10%": rounds go on until half its interval is no
+    /// more, or the budget ends. Default: a verdict suffices.
+    pub precision: Option<Spanned<String>>,
     /// Share of failed requests above which an arm is invalid. Default "0.1%".
     pub max_errors: Option<Spanned<String>>,
     /// Cores of the load generator. Default: chosen apart from the subjects'.

@@ -21,7 +21,10 @@ use std::fmt;
 const SCHEMA: &str = "bakeoff-prices/1";
 
 /// Warnings of a run beside which other work went on.
-const BUSY: [&str; 3] = ["load-average", "other-run", "steal"];
+const BUSY: [&str; 2] = ["load-average", "other-run"];
+
+/// Of the CPU time of a run's slices others on the same host may have had this share, as those of any virtual machine.
+const MOST_STEAL: f64 = 0.01;
 
 /// Beginning of a plan's comment that installs what it needs.
 const INSTALL: &str = "Debian 12: ";
@@ -39,8 +42,8 @@ pub struct PriceList {
     versions: BTreeSet<String>,
     /// How far two equal subjects differed in the run that is worst at it, a line a figure.
     noise: Vec<String>,
-    /// Lowest and highest load average before a run.
-    load: Option<(f64, f64)>,
+    /// Least and most of the machine's CPU that others used just before a run, in %.
+    used: Option<(f64, f64)>,
     /// Lowest confidence level of an interval.
     level: f64,
     /// Runs that shared the machine with other work, in words.
@@ -162,7 +165,7 @@ impl PriceList {
         }
         runs.sort_by(|a, b| a.results.started.cmp(&b.results.started));
         let day = |run: Option<&&ReportInput>| run.map_or_else(String::new, |run| day(&run.results));
-        let loads = || runs.iter().filter_map(|run| load(&run.results));
+        let used = || runs.iter().filter_map(|run| used(&run.results));
         let levels = runs.iter().flat_map(|run| &run.results.comparisons).map(|c| c.level);
         Ok(Self {
             schema: SCHEMA.to_owned(),
@@ -170,9 +173,9 @@ impl PriceList {
             days: (day(runs.first()), day(runs.last())),
             versions: runs.iter().flat_map(|run| versions(&run.results)).collect(),
             noise: noise(&runs),
-            load: loads().reduce(f64::min).zip(loads().reduce(f64::max)),
+            used: used().reduce(f64::min).zip(used().reduce(f64::max)),
             level: levels.fold(1.0, f64::min),
-            busy: runs.iter().filter_map(|run| busy(&run.results)).collect(),
+            busy: runs.iter().filter_map(|run| busy(run)).collect(),
             families: plans.iter().map(|plan| family(plan, &runs)).collect(),
         })
     }
@@ -186,8 +189,9 @@ impl PriceList {
 fn family(plan: &str, runs: &[&ReportInput]) -> PriceFamily {
     let own: Vec<&ReportInput> = runs.iter().filter(|run| run.results.name == plan).copied().collect();
     let shipped = bakeoff_plan::shipped::plan(plan);
-    // `--set` takes the comments out of the plan that a run stores.
-    let mut texts = own.iter().rev().map(|run| run.plan.as_str()).chain(shipped.map(|plan| plan.text));
+    // The newest words; and `--set` takes the comments out of the plan that a run stores.
+    let stored = own.iter().rev().map(|run| run.plan.as_str());
+    let mut texts = shipped.map(|plan| plan.text).into_iter().chain(stored);
     let text = texts.find(|text| text.starts_with('#')).unwrap_or_default();
     let comment = text.lines().filter(|line| !line.is_empty()).take_while(|line| line.starts_with('#'));
     let mut comment = comment.map(|line| line.trim_start_matches('#').trim());
@@ -212,9 +216,9 @@ fn day(results: &Results) -> String {
     results.started.chars().take_while(|c| *c != 'T').collect()
 }
 
-/// Load average of the last minute before a run.
-fn load(results: &Results) -> Option<f64> {
-    results.environment.fact("load_average")?.split(' ').next()?.parse().ok()
+/// Share of the machine's CPU that others used just before a run, in %.
+fn used(results: &Results) -> Option<f64> {
+    results.environment.fact("cpu_used")?.split(' ').next()?.parse().ok()
 }
 
 fn versions(results: &Results) -> BTreeSet<String> {
@@ -227,10 +231,19 @@ fn versions(results: &Results) -> BTreeSet<String> {
 }
 
 /// That other work went on beside a run.
-fn busy(results: &Results) -> Option<String> {
-    let found = BUSY.iter().find_map(|label| results.warnings.iter().find(|w| w.label == *label))?;
-    let cause = found.sentence.split(": ").next().unwrap_or_default();
+fn busy(run: &ReportInput) -> Option<String> {
+    let results = &run.results;
+    let warned = BUSY.iter().find_map(|label| results.warnings.iter().find(|w| w.label == *label));
+    let warned = warned.map(|found| found.sentence.split(": ").next().unwrap_or_default().to_owned());
+    let cause = warned.or_else(|| stolen(run))?;
     Some(format!("{}, {}: {cause}", results.name, day(results)))
+}
+
+fn stolen(run: &ReportInput) -> Option<String> {
+    let steal: f64 = run.slices.iter().map(|slice| slice.counters.host.steal).sum();
+    let share = steal / run.slices.len().max(1) as f64;
+    let said = || format!("the hypervisor gave {:.1} % of the CPU time to others", share * 100.0);
+    (share > MOST_STEAL).then(said)
 }
 
 /// `CPU per request: -0.03 us (-0.25..+0.19) in waf`: the largest difference of each figure.

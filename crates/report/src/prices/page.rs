@@ -91,8 +91,11 @@ impl PriceList {
             "two equal ones differ by".to_owned(),
             if noise.is_empty() { NONE.to_owned() } else { noise },
         ));
-        if let Some((low, high)) = self.load {
-            head.push(("load average before a run".to_owned(), format!("{low:.2} to {high:.2}")));
+        if let Some((low, high)) = self.used {
+            head.push((
+                "CPU used by others before a run".to_owned(),
+                format!("{low} to {high} % of the machine's"),
+            ));
         }
         head.extend(self.busy.iter().map(|busy| ("BUSY".to_owned(), busy.clone())));
         head

@@ -18,13 +18,19 @@ pub(super) fn notes(reading: &Reading<'_>) -> Vec<String> {
     let results = &reading.bundle.results;
     let day = day(results);
     let left_out = results.warnings.iter().filter(|warning| warning.label == "left-out");
-    let invalid = reading.invalid_reasons().into_iter();
+    let invalid = reading.arms().filter_map(|arm| Some((arm, invalid(reading, arm)?)));
     let partial = words::is_partial(results).then(|| words::stopped_by(results).to_owned());
     let said = left_out.map(|warning| warning.sentence.clone());
     said.chain(invalid.map(|(arm, why)| format!("{arm} is invalid: {why}")))
         .chain(partial)
         .map(|said| format!("{day}: {said}"))
         .collect()
+}
+
+/// Why an arm has no price. Other figures than that of the list are for the run's own report.
+fn invalid<'r>(reading: &'r Reading<'_>, arm: &str) -> Option<&'r str> {
+    let of_row = || reading.primary(arm).filter(|found| found.verdict == Verdict::Invalid);
+    reading.invalid(arm).or_else(|| Some(of_row()?.sentence.trim_start_matches("invalid: ")))
 }
 
 impl PriceRow {
@@ -40,10 +46,13 @@ fn of_arm(reading: &Reading<'_>, found: &Comparison) -> PriceRow {
     let amount = Estimate::of(found.amount, found.amount_low, found.amount_high).filter(|_| is_used);
     let share = Estimate::of(found.effect, found.low, found.high).filter(|_| is_used);
     let figure = reading.noun(&found.meter).to_owned();
-    let own = figures::value(&found.unit, found.baseline_value);
+    let own = match found.rounds {
+        0 => figure.clone(),
+        _ => format!("{} {figure}", figures::value(&found.unit, found.baseline_value)),
+    };
     PriceRow {
         layer: layer(reading, &found.arm),
-        over: format!("{}: {own} {figure}", says(reading, &found.baseline)),
+        over: format!("{}: {own}", says(reading, &found.baseline)),
         day: day(results),
         figure,
         unit: found.unit.clone(),

@@ -11,6 +11,8 @@ use std::path::Path;
 fn run(day: u32) -> ReportInput {
     let mut run = fixture::ordinary();
     run.results.started = format!("2026-03-{day:02}T09:30:00Z");
+    run.results.name = "ours".to_owned();
+    run.slices.iter_mut().for_each(|slice| slice.counters.host.steal = 0.0);
     run.plan = format!(
         "# What layers cost a server | of ours\n\n# Debian 12: apt install nginx-light\n# One request in 200 is an attack.\n# All are judged.\n\n{}",
         run.plan
@@ -54,7 +56,7 @@ fn runs_of_two_days_are_one_list_that_reads_well_everywhere() {
             "lua is left out: there is no program `lua` on this machine; `apt install lua`, and run anew"
                 .to_owned(),
     });
-    later.plan = fixture::ordinary().plan; // as a run with `--set` stores it
+    later.plan = fixture::ordinary().plan; // without a comment, as a run with `--set` stores it
     // Given the later one first: days are in order all the same.
     let list = list(&[later, run(2)]);
     for width in [80, 120] {
@@ -81,6 +83,19 @@ fn a_page_is_what_the_list_beside_it_gives() {
         let list: Option<PriceList> = list.map(|text| serde_json::from_str(&text).unwrap());
         assert_eq!(list.map(|list| prices_markdown(&list)), page, "{}", place.display());
     }
+}
+
+#[test]
+fn a_shipped_plan_is_told_in_its_newest_words_and_with_its_command() {
+    let mut shipped = run(2);
+    shipped.results.name = "waf".to_owned();
+    let page = prices_markdown(&list(&[shipped]));
+    assert!(
+        page.contains("What a web application firewall costs nginx") && !page.contains("of ours"),
+        "{page}"
+    );
+    assert!(page.contains("\n    bakeoff run waf\n"), "{page}");
+    assert!(!prices_markdown(&list(&[run(2)])).contains("bakeoff run"));
 }
 
 #[test]
@@ -137,6 +152,12 @@ fn a_busy_machine_is_told_of_each_of_its_runs() {
         run
     };
     assert!(list(&[quiet(run(2))]).busy().is_empty());
+    let mut stolen = quiet(run(2));
+    stolen.slices.iter_mut().for_each(|slice| slice.counters.host.steal = 0.02);
+    assert_eq!(
+        list(&[stolen]).busy(),
+        ["ours, 2026-03-02: the hypervisor gave 2.0 % of the CPU time to others"]
+    );
     let mut busy = quiet(run(3));
     for label in ["other-run", "other-run", "few-rounds"] {
         busy.results.warnings.push(Warning {
@@ -145,6 +166,6 @@ fn a_busy_machine_is_told_of_each_of_its_runs() {
         });
     }
     let found = list(&[quiet(run(2)), busy]);
-    assert_eq!(found.busy(), ["quickstart, 2026-03-03: Another one runs"]);
-    assert!(prices_markdown(&found).contains("**BUSY**: quickstart, 2026-03-03"));
+    assert_eq!(found.busy(), ["ours, 2026-03-03: Another one runs"]);
+    assert!(prices_markdown(&found).contains("**BUSY**: ours, 2026-03-03"));
 }
