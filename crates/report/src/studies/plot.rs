@@ -16,6 +16,9 @@ use serde_json::json;
 const FRAME: &str = include_str!("../../assets/study.svg.j2");
 /// Height of a row, in the drawing's units.
 const ROW: usize = 20;
+/// Bounds of the room for the rows' names, 6.5 units a letter.
+const LEAST_LEFT: usize = 240;
+const MOST_LEFT: usize = 420;
 
 /// A study's drawing; `None` as long as no kept run has anything to draw.
 pub fn study_plot(kept: &KeptStudy) -> Option<String> {
@@ -23,14 +26,18 @@ pub fn study_plot(kept: &KeptStudy) -> Option<String> {
 }
 
 fn changes(kept: &KeptStudy) -> Option<String> {
-    let rows =
-        kept.runs.iter().flat_map(|run| run.rows.iter().filter_map(|row| spread(row, named(kept, run, row))));
-    let rows: Vec<Spread> = rows.collect();
+    let all = || kept.runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+    let is_comparable = |row: &StudyRow| row.standing != Standing::NotComparable;
+    let none_is = !all().any(|(_, row)| is_comparable(row));
+    let shown = all().filter(|(_, row)| none_is || is_comparable(row));
+    let rows: Vec<Spread> = shown.filter_map(|(run, row)| spread(row, named(kept, run, row))).collect();
+    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let left = (longest * 13 / 2 + 20).clamp(LEAST_LEFT, MOST_LEFT);
     let panel = panels(&rows, "published as", 0.0, &kept.study.title).into_iter().next()?;
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let places = json!({ "panel": panel, "height": rows.len() * ROW, "row_height": ROW });
+    let places = json!({ "panel": panel, "height": rows.len() * ROW, "row_height": ROW, "left": left });
     let drawn = environment.render_named_str("study.svg", FRAME, Serde(&places));
     Some(drawn.expect("the frame is a constant, and every name in it is a field of a panel") + "\n")
 }
