@@ -30,6 +30,8 @@ const AGAIN: Nanos = Nanos::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// Time to end after `stop`; then launchers are killed.
 const STOP_WITHIN: Nanos = Nanos::from_secs(1);
+/// Time for the last words of a launcher whose channel closed: on a busy machine they come late.
+const LAST_WORDS_WITHIN: Nanos = Nanos::from_secs(3);
 /// Bytes that a launcher or a login shell may print before the generator speaks.
 const NOISE: usize = 1 << 16;
 /// Characters of last words that are shown.
@@ -361,7 +363,7 @@ impl Channels {
 
     fn lost(&self, loss: Loss) -> RunError {
         let mut state = self.shared.state();
-        let until = self.now() + Nanos::from_millis(500);
+        let until = self.now() + LAST_WORDS_WITHIN;
         while !state.ends[loss.generator].has_said_all
             && loss.cause == LossCause::Closed
             && self.now() < until
