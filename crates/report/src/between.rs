@@ -8,6 +8,9 @@ use bakeoff_analysis::between::{Between, Changed, ComparisonRow, RunNamed};
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Amounts;
 
+/// Unit of the difference of two shares.
+const POINTS: &str = "points";
+
 /// What `compare-results` prints for a terminal of `width` columns; as [`Document::text`](crate::Document::text).
 pub fn between(between: &Between, width: usize, colour: bool) -> String {
     let mut page = Page::new(width, colour);
@@ -56,56 +59,64 @@ pub fn between_many(first: &str, others: &[(String, Between)], width: usize, col
 fn beside(first: &str, others: &[(String, Between)], of: &ComparisonRow) -> Option<Section> {
     let same =
         |row: &&ComparisonRow| (&row.arm, &row.meter, &row.operation) == (&of.arm, &of.meter, &of.operation);
-    let found = others.iter().filter_map(|(dir, between)| Some((dir, between.rows.iter().find(same)?)));
-    let found: Vec<_> = found.filter(|(_, row)| row.amount.is_some() || row.cost.is_some()).collect();
-    let (_, one) = found.first()?;
-    let own = vec![first.to_owned(), then(one), String::new()];
-    let rows = found.iter().map(|(dir, other)| vec![(*dir).clone(), now(other), moved(other)]);
+    let told = |row: &ComparisonRow| {
+        let amount = row.amount.map(|cost| (cost, in_unit(row, &cost)));
+        amount.or_else(|| row.cost.map(|cost| (cost, in_shares(row, &cost))))
+    };
+    let found = others.iter().filter_map(|(dir, between)| {
+        let row = between.rows.iter().find(same)?;
+        let (cost, told) = told(row)?;
+        Some((dir, row, cost, told))
+    });
+    let mut rows = Vec::new();
+    for (dir, row, cost, Told { then, now, change }) in found {
+        if rows.is_empty() {
+            rows.push(vec![first.to_owned(), then, String::new()]);
+        }
+        let clear = if cost.is_clear() { "" } else { ", may be nothing" };
+        rows.push(vec![dir.clone(), now, format!("{change}{clear}{}", not_to_be_used(row))]);
+    }
+    if rows.is_empty() {
+        return None;
+    }
     let workload = &others.first()?.1.new.workload;
     let title = format!("{}: {}, against each run's own baseline", of.arm, words::noun(workload, &of.meter));
     let columns = ["run", "costs", "more than the first"];
-    Some(Section::new(title).table(Table::new(columns, std::iter::once(own).chain(rows))))
+    Some(Section::new(title).table(Table::new(columns, rows)))
 }
 
-/// What it cost in the old run: in the figure's unit, else as a share.
-fn then(row: &ComparisonRow) -> String {
-    match (row.amount, row.cost) {
-        (Some(cost), _) => in_unit(row, &cost, (cost.old, cost.old_low, cost.old_high)),
-        (None, Some(cost)) => in_points(row, &cost, cost.old),
-        (None, None) => NONE.to_owned(),
-    }
-}
-
-fn now(row: &ComparisonRow) -> String {
-    match (row.amount, row.cost) {
-        (Some(cost), _) => in_unit(row, &cost, (cost.new, cost.new_low, cost.new_high)),
-        (None, Some(cost)) => in_points(row, &cost, cost.new),
-        (None, None) => NONE.to_owned(),
-    }
-}
-
-/// How much more it costs than in the first run.
-fn moved(row: &ComparisonRow) -> String {
-    let Some(cost) = row.amount.or(row.cost) else { return NONE.to_owned() };
-    let clear = if cost.is_clear() { "" } else { ", may be nothing" };
-    let said = match row.amount {
-        Some(_) => in_unit(row, &cost, (cost.change, cost.change_low, cost.change_high)),
-        None => in_points(row, &cost, cost.change),
-    };
-    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
-    format!("{said}{clear}{invalid}")
+/// A cost in the old run, in the new one, and what it changed by, each with its interval.
+struct Told {
+    then: String,
+    now: String,
+    change: String,
 }
 
 /// `+2.6 us (2.3..2.9)`
-fn in_unit(row: &ComparisonRow, cost: &Changed, (at, low, high): (f64, f64, f64)) -> String {
+fn in_unit(row: &ComparisonRow, cost: &Changed) -> Told {
     let reach = cost.old.abs().max(cost.new.abs());
     let amounts = Amounts::between(cost.change, cost.change_low, cost.change_high, reach, &row.unit);
-    format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high))
+    let told =
+        |at, low, high| format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high));
+    Told {
+        then: told(cost.old, cost.old_low, cost.old_high),
+        now: told(cost.new, cost.new_low, cost.new_high),
+        change: told(cost.change, cost.change_low, cost.change_high),
+    }
 }
 
-fn in_points(row: &ComparisonRow, cost: &Changed, at: f64) -> String {
+/// `+1.4 % (CI +1.1..+1.7)`; a change is one in points.
+fn in_shares(row: &ComparisonRow, cost: &Changed) -> Told {
     let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
-    format!("{} {}", figures::signed(at, digits), points(row))
+    let signed = |x| figures::signed(x, digits);
+    let told =
+        |at, unit: &str, low, high| format!("{} {unit} (CI {}..{})", signed(at), signed(low), signed(high));
+    let unit = if row.unit == Unit::Share.as_str() { POINTS } else { "%" };
+    Told {
+        then: told(cost.old, unit, cost.old_low, cost.old_high),
+        now: told(cost.new, unit, cost.new_low, cost.new_high),
+        change: told(cost.change, POINTS, cost.change_low, cost.change_high),
+    }
 }
 
 fn title(between: &Between) -> String {
@@ -149,33 +160,25 @@ fn cost(kind: &str, row: &ComparisonRow) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
-    format!("{}: {}{invalid}", words::noun(kind, &row.meter), parts.join("; "))
+    format!("{}: {}{}", words::noun(kind, &row.meter), parts.join("; "), not_to_be_used(row))
+}
+
+fn not_to_be_used(row: &ComparisonRow) -> String {
+    row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"))
 }
 
 /// `was +2.6 us (2.3..2.9), now ...`
 fn amount(row: &ComparisonRow, cost: &Changed) -> String {
-    let (then, now) = (then(row), now(row));
-    let change = in_unit(row, cost, (cost.change, cost.change_low, cost.change_high));
-    let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
     let only =
         if row.cost.is_none() { "; not as shares: a duet and pairs are of different loads" } else { "" };
-    format!("was {then}, now {now}: changed by {change}{clear}{only}")
+    format!("{}{only}", was(in_unit(row, cost), cost))
 }
 
 fn share(row: &ComparisonRow, cost: &Changed) -> String {
-    let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
-    let unit = points(row);
-    let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
-    let then =
-        format!("{} {unit} ({})", figures::signed(cost.old, digits), range(cost.old_low, cost.old_high));
-    let now =
-        format!("{} {unit} ({})", figures::signed(cost.new, digits), range(cost.new_low, cost.new_high));
-    let change = format!(
-        "{} points ({})",
-        figures::signed(cost.change, digits),
-        range(cost.change_low, cost.change_high)
-    );
+    was(in_shares(row, cost), cost)
+}
+
+fn was(Told { then, now, change }: Told, cost: &Changed) -> String {
     let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
     format!("was {then}, now {now}: changed by {change}{clear}")
 }
@@ -188,11 +191,6 @@ fn state(row: &ComparisonRow) -> State {
         Some(cost) if cost.is_clear() => State::Saves,
         _ => State::Open,
     }
-}
-
-/// Points are points of shares.
-fn points(row: &ComparisonRow) -> &'static str {
-    if row.unit == Unit::Share.as_str() { "points" } else { "%" }
 }
 
 fn plain(page: &mut Page, between: &Between) {

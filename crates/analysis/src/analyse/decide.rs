@@ -86,10 +86,10 @@ pub(super) fn null_beside(series: &Series, baseline: &str, arm: &str, meter: &Me
     Some(Rounds::of_twins(&a2, &a))
 }
 
-/// Judges at each planned look; the first final decision stands, once its cost is as sharp as the plan asks, and later rounds do
-/// not change it. When the run is
-/// over, open arms are judged for the last time. If rounds in turn at the same load contradict a duet, the duet is
-/// wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it is another load.
+/// Judges at each planned look; the first final decision whose cost is as sharp as the plan asks stands, and later rounds
+/// do not change it. When the run is over, open arms are judged for the last time. If rounds in turn at the same load
+/// contradict a duet, the duet is wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it
+/// is another load.
 pub(super) fn decide(
     setup: &Setup,
     table: &Table,

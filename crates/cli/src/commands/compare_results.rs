@@ -2,7 +2,8 @@
 
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
-use crate::{Failure, kinds, terminal};
+use crate::kinds::{self, RunKind};
+use crate::{Failure, terminal};
 use std::path::Path;
 
 /// Prints what changed. Writes nothing.
@@ -10,10 +11,7 @@ pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure
     if !args.more.is_empty() {
         return many(args);
     }
-    let kind = kinds::of_directory(&args.new)?;
-    if !kind.owns_directory(&args.old) {
-        return Err(of_two_kinds(&args.old, &args.new)?);
-    }
+    let kind = kind_of_both(&args.old, &args.new)?;
     terminal::say(&kind.compare(&args.old, &args.new, args)?);
     Ok(Exit::Verdicts)
 }
@@ -22,10 +20,7 @@ pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure
 fn many(args: &CompareResultsArgs) -> Result<Exit, Failure> {
     let mut others = Vec::new();
     for dir in std::iter::once(&args.new).chain(&args.more) {
-        let kind = kinds::of_directory(dir)?;
-        if !kind.owns_directory(&args.old) {
-            return Err(of_two_kinds(&args.old, dir)?);
-        }
+        let kind = kind_of_both(&args.old, dir)?;
         let found = kind.between(&args.old, dir, args)?.ok_or_else(|| kind.no_arms(dir))?;
         others.push((dir.display().to_string(), found));
     }
@@ -35,6 +30,11 @@ fn many(args: &CompareResultsArgs) -> Result<Exit, Failure> {
         false => bakeoff_report::between_many(&first, &others, terminal::width(), terminal::colour()),
     });
     Ok(Exit::Verdicts)
+}
+
+fn kind_of_both(old: &Path, new: &Path) -> Result<&'static dyn RunKind, Failure> {
+    let kind = kinds::of_directory(new)?;
+    if kind.owns_directory(old) { Ok(kind) } else { Err(of_two_kinds(old, new)?) }
 }
 
 /// Directories of two kinds have nothing in common; parts of a suite may.

@@ -210,8 +210,7 @@ impl Context<'_> {
 
     fn precision(&self, key: &Typed) -> Checked<Option<Ratio>> {
         let precision: Option<Ratio> = self.optional(key)?;
-        let not_above = key.as_ref().filter(|_| precision.is_some_and(|share| share.get() <= 0.0));
-        self.refuse(not_above, "this must be above zero", "or take the line out")?;
+        precision.as_ref().map_or(Ok(()), |share| self.above_zero(key, share, "or take the line out"))?;
         Ok(precision)
     }
 
@@ -282,9 +281,18 @@ impl Context<'_> {
         default: &str,
     ) -> Checked<T> {
         let quantity: T = self.quantity(key, default)?;
-        let not_above = key.as_ref().filter(|_| quantity <= T::default());
-        self.refuse(not_above, "this must be above zero", format!("the default is \"{default}\""))?;
+        self.above_zero(key, &quantity, format!("the default is \"{default}\""))?;
         Ok(quantity)
+    }
+
+    fn above_zero<T: Default + PartialOrd>(
+        &self,
+        key: &Typed,
+        quantity: &T,
+        help: impl AsRef<str>,
+    ) -> Checked<()> {
+        let not_above = key.as_ref().filter(|_| *quantity <= T::default());
+        self.refuse(not_above, "this must be above zero", help)
     }
 
     fn at_least<T: Copy + PartialOrd + Display>(

@@ -126,18 +126,14 @@ impl Shared {
     /// A channel that is closed says so by itself: its reader notices.
     fn say(&self, generator: usize, line: &[u8], raw: &[u8]) {
         let mut input = self.peers[generator].input.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(input) = input.as_mut() {
-            let _ = input.write_all(line).and_then(|()| input.write_all(raw)).and_then(|()| input.flush());
-        }
+        put(&mut input, line, raw);
     }
 
     /// Says it once nothing else is being said there; false: something is until after this moment.
     fn say_by(&self, generator: usize, line: &[u8], until: Nanos) -> bool {
         loop {
             if let Ok(mut input) = self.peers[generator].input.try_lock() {
-                if let Some(input) = input.as_mut() {
-                    let _ = input.write_all(line).and_then(|()| input.flush());
-                }
+                put(&mut input, line, &[]);
                 return true;
             }
             if self.clock.now() >= until {
@@ -157,6 +153,12 @@ impl Shared {
     fn kill(&self, generator: usize) {
         let mut child = self.peers[generator].child.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = child.kill();
+    }
+}
+
+fn put(input: &mut Option<ChildStdin>, line: &[u8], raw: &[u8]) {
+    if let Some(input) = input {
+        let _ = input.write_all(line).and_then(|()| input.write_all(raw)).and_then(|()| input.flush());
     }
 }
 

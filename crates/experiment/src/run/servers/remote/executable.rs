@@ -28,7 +28,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// The executable of this process.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Executable {
     pub(super) sha256: String,
     size: Bytes,

@@ -9,6 +9,7 @@ use super::super::jobs::{Jobs, NotedRecording, Towards, send};
 use super::super::order::{LoadPace, digest_of};
 use super::super::shares::{Workloads, own_workloads};
 use super::super::violations::{Planted, statuses};
+use super::executable::Executable;
 use super::incoming::Incoming;
 use super::message::{
     Answer, ArmDone, ArmOrder, Done, GeneratorInfo, Line, LoadOrder, Order, PlanTerms, line,
@@ -183,7 +184,7 @@ fn take<R: Read, F: Fn()>(incoming: &mut Incoming<R, F>, bytes: u64) -> io::Resu
 /// Follows orders.
 fn work(shared: &Shared, told: &Receiver<Said>, offer: &Offer) -> Result<(), String> {
     let cores = bakeoff_sys::affinity::allowed().map_err(|why| why.to_string())?;
-    let build = environment::sha256_of(Path::new("/proc/self/exe")).map_err(|why| why.to_string())?;
+    let build = Executable::own().map_err(|why| why.to_string())?.sha256;
     let lanes = offer.lanes.unwrap_or(cores.len());
     let info = GeneratorInfo { build, ..GeneratorInfo::here(lanes) };
     let mut own = Generator { shared, only: &offer.only, cores, info, taken: Taken::default(), stand: None };
