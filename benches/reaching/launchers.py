@@ -4,7 +4,7 @@ import subprocess
 
 from .hosts import checked, until
 
-FORCED = 'restrict,command="{bakeoff} generator --stdio --only {subject}" {key}'
+FORCED = 'restrict,command="{bakeoff} generator --stdio --only {subject} --only {other}" {key}'
 
 
 class Ssh:
@@ -21,7 +21,8 @@ class Ssh:
         config = f"Host *\\n IdentityFile {own}\\n UserKnownHostsFile {known}\\n User root\\n"
         hosts.sut.run("sh", "-c", f"mkdir -m 700 ~root/.ssh && printf '{config}' >~root/.ssh/config")
         self.servers = []
-        forced = FORCED.format(bakeoff=bakeoff, subject=hosts.sut.address, key=public)
+        other = hosts.generators[-1].address
+        forced = FORCED.format(bakeoff=bakeoff, subject=hosts.sut.address, other=other, key=public)
         for host in hosts.generators:
             allowed = work / f"authorized_keys-{host.name}"
             allowed.write_text(public if host is hosts.generators[-1] else forced)

@@ -297,14 +297,17 @@ fn a_host_that_lacks_the_executable_gets_it_by_ssh_and_has_it_from_then_on() {
 const FAKE: &str = r#"
 import hashlib, json, os, sys
 boot = open("/proc/sys/kernel/random/boot_id").read().strip()
-info = {"host": "nowhere", "boot": boot, "network": os.readlink("/proc/self/ns/net"), "build": "", "lanes": 1}
+info = {"host": "nowhere", "boot": boot, "network": os.readlink("/proc/self/ns/net"), "build": "", "threads": 1}
 while line := sys.stdin.buffer.readline():
     order = json.loads(line)
-    word = order["say"] if isinstance(order["say"], str) else next(iter(order["say"]))
+    say = order["say"]
+    word = say if isinstance(say, str) else next(iter(say))
     if word == "take":
-        sys.stdin.buffer.read(order["say"]["take"]["bytes"])
-    say = {"hello": {"generator": info}, "take": "taken", "load": {"armed": {"digest": "0" * 64}},
-           "beat": {"beat": {"mono_ns": 1, "wall_ns": 1}}, "stop": "stopped"}[word]
+        sys.stdin.buffer.read(say["take"]["bytes"])
+    if word == "own":
+        word = next(iter(say["own"]))
+    say = {"hello": {"here": info}, "take": "taken", "plan": {"own": "read"},
+           "load": {"own": {"armed": {"digest": "0" * 64}}}, "beat": {"beat": {"mono_ns": 1, "wall_ns": 1}}, "stop": "stopped"}[word]
     print(json.dumps({"n": order["n"], "say": say}), flush=True)
     if word == "stop":
         break
@@ -321,7 +324,7 @@ fn a_generator_ends_when_its_run_does_and_follows_no_other_order() {
         );
         ended.exits(3).says(&[words]);
     }
-    let other = r#"{"n":1,"say":{"take":{"name":"../x","bytes":1,"sha256":"","plan":null}}}"#;
+    let other = r#"{"n":1,"say":{"take":{"name":"../x","bytes":1,"sha256":""}}}"#;
     let line = format!("(echo '{other}'; printf x; echo '{{\"n\":2,\"say\":\"stop\"}}') | \"$@\"");
     let ended = yard.ended(yard.start(yard.shell(&line, &["generator", "--stdio"]))).exits(0);
     assert!(ended.stdout.contains("`../x` is no name"), "{}", ended.stdout);
@@ -338,7 +341,6 @@ fn check_refuses_what_no_generator_elsewhere_can_do() {
     let commands = "[arm.plain]\ncommand = [\"true\"]\n[arm.tls]\ncommand = [\"false\"]";
     for (workload, arms, more, places, words) in [
         (get, ORIGINS, "", vec![], "good"),
-        (get, ORIGINS, "", two.clone(), "good"),
         (get, urls, "", ssh.clone(), "plain: its URL is on 127.0.0.1, which generator 1 (ssh:load-1)"),
         (get, ORIGINS, "link = \"100Mbit\"", ssh.clone(), "a link is made on one machine"),
         (get, &from, "", ssh.clone(), "`from` names addresses of this machine"),
@@ -352,5 +354,29 @@ fn check_refuses_what_no_generator_elsewhere_can_do() {
         assert_eq!(ended.code(), Some(if words == "good" { 0 } else { 2 }), "{words}: {ended:?}");
         assert!(ended.stderr.contains(words) || ended.stdout.contains(words), "{words}: {ended:?}");
     }
-    yard.run(&["check", "plan.toml", "--generator", "load-1"]).exits(2).says(&["is no place of a generator"]);
+    yard.run(&["check", "plan.toml", "--generator", "load-1"]).exits(2).says(&["`load-1` is no place"]);
+}
+
+#[test]
+fn a_check_calls_the_generators_of_a_laboratory_and_says_what_each_would_have() {
+    let yard = Yard::new();
+    yard.write("plan.toml", plan("", crate::support::GET, ORIGINS));
+    yard.write("lab.toml", format!("[generator]\nat = [{:?}, {:?}]\n", via(1), via(2)));
+    let said = yard.run(&["check", "plan.toml", "--on", "lab.toml"]).exits(0).stdout;
+    for words in ["plan: good\n", "  generator 1: ", " away, lanes 1 to 1 of 3\n", ", lanes 2 to 3 of 3\n"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    yard.run(&["run", "plan.toml", "--on", "lab.toml", "--quiet", "--out", "out"]).exits(0);
+    let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
+    assert_eq!(setup["places"].as_array().unwrap().len(), 2);
+
+    yard.write("lab.toml", "[generator]\nat = [\"via:sh -c 'echo gone >&2'\"]\n");
+    yard.run(&["check", "plan.toml", "--on", "lab.toml"]).exits(3).says(&["is not there", "gone"]);
+    yard.write("lab.toml", "[subject]\nhost = \"a\"\n");
+    yard.run(&["run", "plan.toml", "--on", "lab.toml"])
+        .exits(2)
+        .says(&["lab.toml: ", "unknown field `host`"]);
+    yard.write("lab.toml", "[subject]\nat = \"ssh:a\"\n");
+    let compare = ["compare", "http://127.0.0.1:1/", "http://127.0.0.1:2/", "--on", "lab.toml"];
+    yard.run(&compare).exits(2).says(&["is for `run` and `check`"]);
 }

@@ -17,6 +17,7 @@ mod compare_results;
 mod conformance;
 mod contract;
 mod doctor;
+mod elsewhere;
 mod environment_gone_wrong;
 mod files;
 mod fronts;

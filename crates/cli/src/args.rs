@@ -5,9 +5,10 @@ use bakeoff_caches::TimeScale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
-use bakeoff_experiment::run::{Generators, PlaceList, SlurmError};
+use bakeoff_experiment::run::Generators;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
 use bakeoff_plan::{Only, PlanError, PlanSource, Setting};
+use bakeoff_reach::{Lab, LabError, Place, PlaceList};
 use bakeoff_robots::ledger::Beat;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Robots(RobotsArgs),
     /// Send a share of the load of an experiment that another host runs with --generator
     Generator(GeneratorOfferArgs),
+    /// Run what another host runs here with --at
+    Runner(RunnerArgs),
     /// Print the figures of a bake-off's phases under the names of Polygraph's `lx`
     Extract(ExtractArgs),
     /// Run the public HTTP cache suite against products as bake-offs have them
@@ -82,6 +85,9 @@ pub(crate) enum Command {
     /// Not for people: delays and loses the frames of a link
     #[command(hide = true)]
     Emulator,
+    /// Not for people: a generator that the other end of a runner calls
+    #[command(hide = true)]
+    Relay(RelayArgs),
 }
 
 #[derive(Args, Debug, Default)]
@@ -105,12 +111,64 @@ pub(crate) struct RunArgs {
     #[arg(long = "part", value_name = "NAME", conflicts_with = "resume")]
     pub(crate) parts: Vec<String>,
     /// Go on with the run in this results directory
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget", "places", "address"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget", "at", "places", "address", "on"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Run it on another machine: ssh:HOST, slurm:NODE, or via:WORDS with any launcher's words, such as
+    /// 'via:docker exec -i bench bakeoff runner --stdio'. The plan and the files beside it that it names go there; what it
+    /// prints and writes comes here
     #[command(flatten)]
-    pub(crate) generators: GeneratorArgs,
+    pub(crate) places: PlaceArgs,
     #[command(flatten)]
     pub(crate) caches: CachesArgs,
+}
+
+/// The machines of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PlaceArgs {
+    /// Measure on another machine: ssh:HOST, slurm:NODE, or via:WORDS with any launcher's words, such as
+    /// 'via:docker exec -i bench bakeoff runner --stdio'. The plan and the files beside it that it names go there; what is
+    /// printed and written there comes here
+    #[arg(long, value_name = "PLACE", conflicts_with = "on")]
+    at: Option<Place>,
+    #[command(flatten)]
+    generators: GeneratorArgs,
+}
+
+impl PlaceArgs {
+    /// All places.
+    ///
+    /// # Errors
+    /// The file names none.
+    pub(crate) fn lab(&self) -> Result<Lab, LabError> {
+        let lab = self.generators.lab()?;
+        Ok(Lab { subject: self.at.clone().or(lab.subject), ..lab })
+    }
+}
+
+impl RunArgs {
+    /// Words of a run with the same flags on another machine, but for where its results go.
+    pub(crate) fn words(&self, plan: String, generators: &Generators) -> Vec<String> {
+        let flag = |is_set: bool, flag: &str| is_set.then(|| flag.to_owned());
+        let output = &self.output;
+        let mut words = vec!["run".to_owned(), plan];
+        words.extend(flag(output.quiet, "--quiet"));
+        words.extend(flag(output.json, "--json"));
+        words.extend(flag(output.verbose, "--verbose"));
+        words.extend(flag(self.full, "--full"));
+        words.extend(flag(self.rules.strict, "--strict"));
+        words.extend(self.rules.fail_if.iter().map(|rule| format!("--fail-if={rule}")));
+        words.extend(self.parts.iter().map(|part| format!("--part={part}")));
+        words.extend(self.set.words());
+        words.extend(words_of(generators));
+        words.extend(self.caches.typed().iter().map(|typed| typed.replacen(' ', "=", 1)));
+        words
+    }
+}
+
+/// Flags that name generators.
+fn words_of(generators: &Generators) -> impl Iterator<Item = String> {
+    let places = generators.places.iter().map(|place| format!("--generator={place}"));
+    places.chain(generators.address.map(|address| format!("--address={address}")))
 }
 
 /// The source of an experiment's load.
@@ -124,16 +182,45 @@ pub(crate) struct GeneratorArgs {
     /// or the node's by Slurm]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Ipv4Addr>,
+    /// Take the places from this file, such as lab.toml: [subject] with at and address, [generator] with at
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["places", "address"])]
+    on: Option<PathBuf>,
+    /// Not for people: whoever listens at this socket calls the generators
+    #[arg(long, value_name = "SOCKET", hide = true)]
+    pass_by: Option<PathBuf>,
 }
 
 impl GeneratorArgs {
-    /// The generators.
+    /// All places.
     ///
     /// # Errors
-    /// Slurm does not say which nodes there are.
-    pub(crate) fn all(&self) -> Result<Generators, SlurmError> {
-        Generators::typed(&self.places, self.address)
+    /// The file names none.
+    pub(crate) fn lab(&self) -> Result<Lab, LabError> {
+        match &self.on {
+            Some(path) => Lab::open(path),
+            None => Ok(Lab {
+                subject: None,
+                address: self.address,
+                generators: self.places.clone(),
+                passed_by: self.pass_by.clone(),
+            }),
+        }
     }
+}
+
+/// How a runner is spoken to.
+#[derive(Args, Debug)]
+pub(crate) struct RunnerArgs {
+    /// Speak over standard input and output: the only way there is
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
+}
+
+/// Who calls a generator.
+#[derive(Args, Debug)]
+pub(crate) struct RelayArgs {
+    pub(crate) socket: PathBuf,
+    pub(crate) number: u32,
 }
 
 /// Limits of a generator.
@@ -260,6 +347,9 @@ pub(crate) struct OutputArgs {
     /// Print every table and the conditions, not the answers alone
     #[arg(long, conflicts_with_all = ["quiet", "json"])]
     pub(crate) verbose: bool,
+    /// Not for people: another machine asked for it, by this command line
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    pub(crate) far: Option<String>,
     /// It is a part of a suite, which says on standard output what there is to say
     #[arg(skip)]
     pub(crate) part: bool,
@@ -328,6 +418,16 @@ impl SetArgs {
     /// These.
     pub(crate) fn of(set: Vec<Setting>) -> Self {
         Self { set, ..Self::default() }
+    }
+
+    /// As they were typed.
+    fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.set.iter().map(|set| format!("--set={}", set.typed())).collect();
+        words.extend(self.only.iter().map(|only| format!("--only={only}")));
+        words.extend(self.budget.iter().map(|budget| format!("--budget={budget}")));
+        words.extend((!self.loads.is_empty()).then(|| format!("--loads={}", self.loads.loads.join(","))));
+        words.extend(self.loads.decide_at.iter().map(|at| format!("--decide-at={at}")));
+        words
     }
 
     /// Loads of a curve: in a suite they are for every part that can.
@@ -835,7 +935,15 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) set: SetArgs,
     #[command(flatten)]
-    pub(crate) generators: GeneratorArgs,
+    pub(crate) places: PlaceArgs,
+}
+
+impl CheckArgs {
+    /// Words of a check with the same flags on another machine.
+    pub(crate) fn words(&self, plan: String, generators: &Generators) -> Vec<String> {
+        let words = ["check".to_owned(), plan];
+        words.into_iter().chain(self.set.words()).chain(words_of(generators)).collect()
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -29,6 +29,40 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// All of them, each saying more than those before it.
+    const ALL: [Self; 10] = [
+        Self::Verdicts,
+        Self::NotJudged,
+        Self::Invalid,
+        Self::Harmful,
+        Self::Cheat,
+        Self::Broken,
+        Self::Altered,
+        Self::Usage,
+        Self::Failed,
+        Self::Interrupted,
+    ];
+
+    /// The one with this exit code.
+    pub(crate) fn of_code(code: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|exit| i32::from(exit.code()) == code)
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::Verdicts => 0,
+            Self::Usage => 2,
+            Self::Failed => 3,
+            Self::Invalid => 4,
+            Self::Broken => 5,
+            Self::NotJudged => 6,
+            Self::Altered => 7,
+            Self::Cheat => 8,
+            Self::Harmful => 9,
+            Self::Interrupted => 130,
+        }
+    }
+
     /// The end that an entrant's verdict brings about at any rate and count, if it does.
     pub(crate) const fn of_entrant(verdict: EntrantVerdict) -> Option<Self> {
         match verdict {
@@ -41,37 +75,14 @@ impl Exit {
     /// Of two that ended the one that says more: what was broken off, then what failed, what was altered, what a rule
     /// forbids, who cheats, what is harmful, what is invalid, what a rule leaves open.
     pub(crate) fn or_worse(self, other: Self) -> Self {
-        const ORDER: [Exit; 10] = [
-            Exit::Verdicts,
-            Exit::NotJudged,
-            Exit::Invalid,
-            Exit::Harmful,
-            Exit::Cheat,
-            Exit::Broken,
-            Exit::Altered,
-            Exit::Usage,
-            Exit::Failed,
-            Exit::Interrupted,
-        ];
-        let place = |exit: Exit| ORDER.iter().position(|one| *one == exit);
+        let place = |exit: Self| Self::ALL.iter().position(|one| *one == exit);
         if place(other) > place(self) { other } else { self }
     }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Verdicts => 0,
-            Exit::Usage => 2,
-            Exit::Failed => 3,
-            Exit::Invalid => 4,
-            Exit::Broken => 5,
-            Exit::NotJudged => 6,
-            Exit::Altered => 7,
-            Exit::Cheat => 8,
-            Exit::Harmful => 9,
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -84,6 +95,13 @@ pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::Exit;
+
+    #[test]
+    fn a_code_is_that_of_one_end() {
+        let codes = Exit::ALL.map(|exit| Exit::of_code(exit.code().into()));
+        assert_eq!(codes, Exit::ALL.map(Some));
+        assert_eq!(Exit::of_code(1), None);
+    }
 
     #[test]
     fn what_was_broken_off_says_more_than_a_failure_and_that_more_than_a_rule() {

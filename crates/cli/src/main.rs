@@ -8,6 +8,7 @@
 
 mod args;
 mod commands;
+mod elsewhere;
 mod exit;
 mod kinds;
 mod rules;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Origin(args) => commands::origin::origin(&args),
         Command::Robots(args) => commands::robots::robots(&args),
         Command::Generator(args) => commands::generator::generator(&args),
+        Command::Runner(_) => elsewhere::runner(),
         Command::Extract(args) => commands::extract::extract(&args),
         Command::Conformance(args) => commands::conformance::conformance(&args),
         Command::Layer(args) => commands::layer::layer(&args),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Manual(args) => commands::docs::manual(&args),
         Command::Version => Ok(commands::docs::version()),
         Command::Supervisor => return bakeoff_subject::supervisor::main(),
+        Command::Relay(args) => elsewhere::relay(&args),
         Command::Emulator => return bakeoff_link::emulator_main(),
     };
     result

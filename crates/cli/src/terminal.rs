@@ -33,6 +33,14 @@ pub(crate) fn complain(text: &str) {
     note(&format!("bakeoff: {text}"));
 }
 
+/// The command line as it was typed, quoted for a shell.
+pub(crate) fn command_line() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    // A shell has no quotes for a NUL, which no command line has.
+    let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+    format!("bakeoff {words}")
+}
+
 /// Columns of standard output: the terminal's, or 80.
 pub(crate) fn width() -> usize {
     terminal_width().unwrap_or(80)

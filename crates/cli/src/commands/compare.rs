@@ -3,10 +3,11 @@
 use super::programs::Programs;
 use super::sides::Sides;
 use super::words::quoted;
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, GeneratorArgs};
 use crate::exit::Exit;
 use crate::kinds::{self, Around};
 use crate::{Failure, signals, terminal};
+use bakeoff_experiment::run::Generators;
 use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("compare", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
-    let (interrupted, generators) = (signals::interrupted(), args.generators.all().map_err(Failure::usage)?);
+    let (interrupted, generators) = (signals::interrupted(), generators(&args.generators)?);
     let around = Around {
         output: &args.output,
         rules: &args.rules,
@@ -22,6 +23,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
         generators: &generators,
     };
     kinds::run_experiment(plan, &around)
+}
+
+/// The generators alone can be elsewhere: the configurations are those of servers here.
+fn generators(args: &GeneratorArgs) -> Result<Generators, Failure> {
+    let lab = args.lab().map_err(Failure::usage)?;
+    if lab.subject.is_some() {
+        return Err(Failure::usage(
+            "--on: `at` of [subject] is for `run` and `check`; take it out, or write a plan",
+        ));
+    }
+    Generators::of(&lab).map_err(Failure::usage)
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {

@@ -1,8 +1,11 @@
 //! `bakeoff plans` and `bakeoff check`.
 
+use super::run::called_from_here;
 use crate::args::{CheckArgs, PlansArgs};
+use crate::elsewhere::Call;
 use crate::exit::Exit;
-use crate::{Failure, kinds, terminal};
+use crate::{Failure, kinds, signals, terminal};
+use bakeoff_experiment::run::Generators;
 use bakeoff_plan::PlanSource;
 use bakeoff_plan::shipped::{RECIPES, ShippedPlan};
 use bakeoff_results::suite::Suite;
@@ -70,7 +73,14 @@ fn write(plan: ShippedPlan, dir: &Path) -> Result<(), Failure> {
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let generators = args.generators.all().map_err(Failure::usage)?;
-    terminal::say(&kinds::checked(&args.plan, &args.set, &generators)?);
+    let (lab, interrupted) = (args.places.lab().map_err(Failure::usage)?, signals::interrupted());
+    if let Some(place) = &lab.subject {
+        let (source, generators) = (kinds::source(&args.plan)?, called_from_here(&lab)?);
+        let (words, called) = (|plan| args.words(plan, &generators), &generators.places);
+        let interrupted = &interrupted;
+        return Call { place, generators: called, source: &source, words: &words, interrupted }.check();
+    }
+    let generators = Generators::of(&lab).map_err(Failure::usage)?;
+    terminal::say(&kinds::checked(&args.plan, &args.set, &generators, &interrupted)?);
     Ok(Exit::Verdicts)
 }

@@ -1,15 +1,24 @@
 //! `bakeoff run`: a plan of any kind, or the rest of a run.
 
 use crate::args::RunArgs;
+use crate::elsewhere::Call;
 use crate::exit::Exit;
 use crate::kinds::{self, Around, Flags};
 use crate::{Failure, signals};
+use bakeoff_experiment::run::Generators;
+use bakeoff_plan::PlanSource;
+use bakeoff_reach::{Lab, Place};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Runs a plan, or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
-    let generators = args.generators.all().map_err(Failure::usage)?;
+    let lab = args.places.lab().map_err(Failure::usage)?;
+    if let Some(place) = &lab.subject {
+        return at(place, args, &called_from_here(&lab)?, &interrupted);
+    }
+    let generators = Generators::of(&lab).map_err(Failure::usage)?;
     let around = Around {
         output: &args.output,
         rules: &args.rules,
@@ -21,12 +30,39 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         flags.demand_none_of_others()?;
         return kinds::resume(kinds::of_directory(dir)?, dir, &around);
     }
+    let source = source(args)?;
+    let kind = kinds::of_plan(&source);
+    kinds::run(kind, kind.plan(&source, &flags)?.as_ref(), &around)
+}
+
+/// On another machine. The plan is read here as well: what is wrong with it is said before anybody is called.
+fn at(
+    place: &Place,
+    args: &RunArgs,
+    generators: &Generators,
+    interrupted: &AtomicBool,
+) -> Result<Exit, Failure> {
+    let flags = Flags { set: &args.set, full: args.full, parts: &args.parts, caches: &args.caches };
+    let source = source(args)?;
+    let kind = kinds::of_plan(&source);
+    let planned = kind.plan(&source, &flags)?;
+    planned.fit(&args.rules)?;
+    let words = |plan| args.words(plan, generators);
+    let call = Call { place, generators: &generators.places, source: &source, words: &words, interrupted };
+    let dir = kinds::new_dir(args.output.out.as_deref(), planned.name(), kind.layout())?;
+    call.run(&dir, args.output.json)
+}
+
+/// Generators of a run on another machine: their places are those of this one, and so are their launchers.
+pub(crate) fn called_from_here(lab: &Lab) -> Result<Generators, Failure> {
+    Ok(Generators::at(lab.places().map_err(Failure::usage)?, lab.address))
+}
+
+fn source(args: &RunArgs) -> Result<PlanSource, Failure> {
     let Some(name) = &args.plan else {
         return Err(Failure::usage("give a plan; `bakeoff plans` lists those that are shipped"));
     };
-    let source = kinds::source(&if args.here { here(name)? } else { name.clone() })?;
-    let kind = kinds::of_plan(&source);
-    kinds::run(kind, kind.plan(&source, &flags)?.as_ref(), &around)
+    kinds::source(&if args.here { here(name)? } else { name.clone() })
 }
 
 /// `--here`: `NAME-here`, and of a file the one beside it.

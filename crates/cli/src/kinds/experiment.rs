@@ -11,21 +11,22 @@ use super::{
 use crate::args::{CompareResultsArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
-use crate::{Failure, rules};
+use crate::{Failure, rules, terminal};
 use bakeoff_analysis::between::{Between, RequestedComparison, between};
 use bakeoff_analysis::rule::Rule;
 use bakeoff_analysis::{analyse, verify};
-use bakeoff_experiment::run::{Generators, Run, refusal};
+use bakeoff_experiment::run::{Generators, Run, refusal, roll_call};
 use bakeoff_plan::shipped::{self, ShippedPlan};
 use bakeoff_plan::{Arm, ExperimentGoal, Extent, PeakPlan, Plan, PlanSource, Work};
 use bakeoff_report::ReportInput;
 use bakeoff_results::directory::{
     self, EXPERIMENT, Layout, PLAN, RESULTS, ResultsDir, StoppedBy, StoredExperiment,
 };
-use bakeoff_results::{NOT_MEASURED, Results};
+use bakeoff_results::{NOT_MEASURED, PlaceSetup, Results};
 use bakeoff_stats::{Margin, Verdict};
 use bakeoff_units::{Clock, MonotonicClock, Nanos, Ratio};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// The table of slices with types and units.
 const SLICES_PARQUET: &str = "slices.parquet";
@@ -164,6 +165,18 @@ impl Planned for ExperimentPlan {
         refusal(&self.plan, generators).map_or(Ok(()), |why| Err(Failure::usage(why)))
     }
 
+    fn roll_call(&self, generators: &Generators, interrupted: &AtomicBool) -> Result<Vec<String>, Failure> {
+        let places = roll_call(&self.plan, generators, interrupted).map_err(Failure::failed)?;
+        let of: u32 = places.iter().map(|place| place.lanes).sum();
+        let line = |(number, place): (usize, &PlaceSetup)| {
+            let PlaceSetup { host, place, first_lane, lanes, round_trip_ns, .. } = place;
+            let away = round_trip_ns.map_or_else(String::new, |ns| format!(", {} away", Nanos::new(ns)));
+            let last = first_lane + lanes - 1;
+            format!("  generator {number}: {host}, by {place}{away}, lanes {first_lane} to {last} of {of}")
+        };
+        Ok((1..).zip(&places).map(line).collect())
+    }
+
     fn fit(&self, rules: &RuleArgs) -> Result<(), Failure> {
         fit(&self.plan, rules)
     }
@@ -179,7 +192,7 @@ impl Planned for ExperimentPlan {
         let run = Run {
             plan: &self.plan,
             dir,
-            command_line: command_line(),
+            command_line: around.output.far.clone().unwrap_or_else(terminal::command_line),
             began: clock.now(),
             clock,
             interrupted: around.interrupted,
@@ -190,14 +203,6 @@ impl Planned for ExperimentPlan {
         console.finish();
         result.map(|_| Exit::Verdicts).map_err(|why| why.to_string())
     }
-}
-
-/// As it was typed, quoted for a shell.
-fn command_line() -> String {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    // A shell has no quotes for a NUL, which no command line has.
-    let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-    format!("bakeoff {words}")
 }
 
 /// Runs a plan that was made from a command line.

@@ -12,7 +12,9 @@ mod suite;
 
 pub(crate) use caches::{Watcher, lines, parse as cache_plan};
 pub(crate) use experiment::run as run_experiment;
-pub(crate) use shell::{checked_directory, new_dir, remake, resume, rewrite, run, say_where, verify};
+pub(crate) use shell::{
+    checked_directory, new_dir, remake, resume, rewrite, run, say_where, take_back, verify,
+};
 
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, ReportArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
@@ -131,6 +133,11 @@ pub(crate) trait Planned {
                 "--generator and --address are for experiments, and this is none; take them out",
             )),
         }
+    }
+
+    /// Calls generators on other hosts, and gives a line about each.
+    fn roll_call(&self, _: &Generators, _interrupted: &AtomicBool) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
     }
 
     /// Whether rules are about arms that it has.
@@ -293,12 +300,18 @@ fn planned(
 }
 
 /// Checks a plan of any kind, also whether all that it names is here, and gives what it would do.
-pub(crate) fn checked(name: &str, set: &SetArgs, generators: &Generators) -> Result<String, Failure> {
+pub(crate) fn checked(
+    name: &str,
+    set: &SetArgs,
+    generators: &Generators,
+    interrupted: &AtomicBool,
+) -> Result<String, Failure> {
     let source = source(name)?;
     let planned = planned(of_plan(&source), &source, set, false)?;
     planned.demand_fit_for(generators)?;
     planned.here()?;
-    Ok(planned.in_words())
+    let called = planned.roll_call(generators, interrupted)?;
+    Ok([planned.in_words()].into_iter().chain(called).collect::<Vec<_>>().join("\n"))
 }
 
 /// The kind of a directory. A bake-off's may hold what the HTTP cache suite said, too: the first that owns it has it.

@@ -89,6 +89,7 @@ fn conclude(kind: &dyn RunKind, dir: &ResultsDir, ended: Ended, around: &Around<
         _ if interrupted && around.output.part => ending = Exit::Interrupted,
         _ if interrupted => {
             terminal::note(&match dir.has_begun() {
+                true if around.output.far.is_some() => "interrupted; what was measured is kept".to_owned(),
                 true => format!(
                     "interrupted; what was measured is kept and can be gone on with: {} run --resume {}",
                     program(),
@@ -119,7 +120,7 @@ fn conclude(kind: &dyn RunKind, dir: &ResultsDir, ended: Ended, around: &Around<
 }
 
 /// Takes back a directory into which nothing was measured.
-fn take_back(dir: &ResultsDir) {
+pub(crate) fn take_back(dir: &ResultsDir) {
     if dir.take_back() {
         let _ = std::fs::remove_dir(RESULTS_FOLDER); // if it is empty now
     }

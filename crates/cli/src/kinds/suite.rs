@@ -356,7 +356,8 @@ fn each(
             terminal::note(&format!("{}: part {} of {}, {name}", begun.name, place + 1, begun.parts.len()));
         }
         let out = Some(SuiteStart::directory(dir, part));
-        let output = OutputArgs { out, quiet: around.output.quiet, json: false, verbose: false, part: true };
+        let (quiet, far) = (around.output.quiet, around.output.far.clone());
+        let output = OutputArgs { out, quiet, json: false, verbose: false, far, part: true };
         let ended = run(part, &Around { output: &output, ..*around }).unwrap_or_else(|failure| {
             let failure = failure.of_part(&begun.name, name);
             terminal::complain(&failure.message);

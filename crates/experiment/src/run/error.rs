@@ -4,6 +4,7 @@ use crate::environment::{EnvironmentError, PlacementError};
 use bakeoff_analysis::analyse::AnalyseError;
 use bakeoff_link::LinkError;
 use bakeoff_loadgen::TlsSetupError;
+use bakeoff_reach::ReachError;
 use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
 use bakeoff_units::Nanos;
@@ -248,6 +249,16 @@ pub enum RunError {
     /// Ctrl-C before anything was measured.
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,
+}
+
+impl From<ReachError> for RunError {
+    fn from(error: ReachError) -> Self {
+        match error {
+            ReachError::Interrupted => Self::Interrupted,
+            ReachError::Unusable(what) => Self::Generators(what),
+            ReachError::Lost { end: generator, why, said } => Self::GeneratorLost { generator, why, said },
+        }
+    }
 }
 
 impl RunError {

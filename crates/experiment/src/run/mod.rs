@@ -27,7 +27,7 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{RoundReport, RunProgress};
 pub use scratch::Scratch;
-pub use servers::{Generators, Offer, Place, PlaceList, SlurmError, generator, refusal};
+pub use servers::{GENERATOR, Generators, Offer, generator, refusal, roll_call};
 
 use crate::environment::{self, MachineClaim, Placement};
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};

@@ -2,13 +2,13 @@
 
 mod arm;
 mod files;
+mod generators;
 mod heads;
 mod hits;
 mod jobs;
 mod order;
 mod pages;
 mod populations;
-mod remote;
 mod shares;
 mod trees;
 pub(crate) mod trial;
@@ -32,10 +32,10 @@ use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 
+pub(crate) use generators::Remote;
+pub use generators::{GENERATOR, Generators, Offer, generator, refusal, roll_call};
 use jobs::{Heard, Jobs, LanesElsewhere};
 use order::{Begin, Dealt, Step};
-pub(crate) use remote::Remote;
-pub use remote::{Generators, Offer, Place, PlaceList, SlurmError, generator, refusal};
 use shares::{Share, Workloads, own_workloads};
 use std::cell::Cell;
 use violation_notes::Noted;

@@ -1,178 +1,20 @@
-//! Places of generators: how they are typed, which lanes each has, and what cannot be done from another host.
+//! Generators of a run: at which places, which lanes each has, and what cannot be done from another host.
 //!
 //! Cold, pure but for the nodes of a job, which Slurm is asked for. No plan names a place.
 
-use super::executable::Executable;
-use super::message::GeneratorInfo;
-use super::slurm::{self, SlurmError};
 use crate::run::RunError;
 use bakeoff_plan::{Arm, ArmKind, ExperimentGoal, Plan, Work};
+use bakeoff_reach::{EndInfo, LEASE, Lab, Place, PlaceError, SlurmError};
 use bakeoff_results::{PlaceSetup, Setup};
 use bakeoff_subject::Spec;
 use bakeoff_units::{Bytes, Nanos};
-use std::fmt;
 use std::net::Ipv4Addr;
-use std::path::Path;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 
-/// Silence after which a generator is lost, and after which it ends by itself.
-const LEASE: Nanos = Nanos::from_secs(6);
 /// Largest log that is handed over, as it is held in memory meanwhile.
 const LARGEST_LOG: Bytes = Bytes::new(1 << 30);
 /// The same of anything else.
 const LARGEST: Bytes = Bytes::new(1 << 24);
-/// A host that does not answer is not waited for, no question is asked, and nothing of the user's own settings turns the
-/// channel into something else.
-const SSH: [&str; 9] = [
-    "-T",
-    "-o",
-    "BatchMode=yes",
-    "-o",
-    "ConnectTimeout=5",
-    "-o",
-    "ControlPath=none",
-    "-o",
-    "RemoteCommand=none",
-];
-/// A step of the job that takes nothing away from others, and has the whole node.
-const SRUN: [&str; 6] = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none"];
-/// Words of the far end, behind the executable.
-const GENERATOR: [&str; 2] = ["generator", "--stdio"];
-/// Words of a far end that shows whether one gets there at all.
-const TRIAL: &str = "hostname";
-/// All other nodes of a job.
-const OTHER_NODES: &str = "slurm";
-
-/// Place of a generator, with its launcher.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// On a host that one can log in to.
-    Ssh(String),
-    /// On a node of the Slurm job.
-    Slurm(String),
-    /// By any launcher.
-    Via {
-        /// As it was typed.
-        typed: String,
-        /// Its words.
-        words: Vec<String>,
-    },
-}
-
-/// A text that is no place.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` is no place of a generator: {why}; such as ssh:HOST, slurm, or via:WORDS with the words of any launcher, as \
-     in 'via:docker exec -i load bakeoff generator --stdio'"
-)]
-pub struct PlaceError {
-    text: String,
-    why: &'static str,
-}
-
-impl FromStr for Place {
-    type Err = PlaceError;
-
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
-        let wrong = |why| PlaceError { text: text.to_owned(), why };
-        let named = |host: &str| {
-            let is_host = !host.is_empty() && !host.starts_with('-') && !host.contains(char::is_whitespace);
-            if is_host { Ok(host.to_owned()) } else { Err(wrong("there is no host")) }
-        };
-        if let Some(host) = text.strip_prefix("ssh:") {
-            return named(host).map(Self::Ssh);
-        }
-        if let Some(node) = text.strip_prefix("slurm:") {
-            return named(node).map(Self::Slurm);
-        }
-        let Some(typed) = text.strip_prefix("via:") else {
-            return Err(wrong("it does not begin with ssh:, slurm or via:"));
-        };
-        let words = shlex::split(typed).ok_or_else(|| wrong("a quote is not closed"))?;
-        if words.is_empty() {
-            return Err(wrong("there are no words"));
-        }
-        Ok(Self::Via { typed: typed.trim().to_owned(), words })
-    }
-}
-
-impl Place {
-    /// The launcher's words, and behind them those of a far end that has or takes this executable.
-    pub(super) fn words(&self, executable: &Executable) -> Vec<String> {
-        let mut words = self.launcher();
-        match self {
-            Self::Ssh(_) => words.extend(executable.words(&GENERATOR, true)),
-            Self::Slurm(_) => words.extend(executable.words(&GENERATOR, false)),
-            Self::Via { .. } => {}
-        }
-        words
-    }
-
-    /// A command for a shell that shows whether the launcher gets there.
-    pub(super) fn trial(&self) -> String {
-        let mut words = self.launcher();
-        if !matches!(self, Self::Via { .. }) {
-            words.push(TRIAL.to_owned());
-        }
-        shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
-    }
-
-    fn launcher(&self) -> Vec<String> {
-        let owned = |words: &[&[&str]]| words.concat().into_iter().map(str::to_owned).collect();
-        match self {
-            Self::Ssh(host) => owned(&[&["ssh"], &SSH, &["--", host]]),
-            Self::Slurm(node) => owned(&[&SRUN, &["--nodelist", node, "--"]]),
-            Self::Via { words, .. } => words.clone(),
-        }
-    }
-}
-
-/// As it was typed.
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ssh(host) => write!(f, "ssh:{host}"),
-            Self::Slurm(node) => write!(f, "slurm:{node}"),
-            Self::Via { typed, .. } => write!(f, "via:{typed}"),
-        }
-    }
-}
-
-/// Several places with commas between them; a comma within the words of a launcher is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlaceList(Vec<Typed>);
-
-/// What stands between two commas.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Typed {
-    One(Place),
-    OtherNodes,
-}
-
-impl FromStr for Typed {
-    type Err = PlaceError;
-
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
-        if text == OTHER_NODES { Ok(Self::OtherNodes) } else { text.parse().map(Self::One) }
-    }
-}
-
-impl FromStr for PlaceList {
-    type Err = PlaceError;
-
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
-        let mut parts: Vec<String> = Vec::new();
-        for part in text.split(',') {
-            let begins =
-                part == OTHER_NODES || ["ssh:", "slurm:", "via:"].iter().any(|kind| part.starts_with(kind));
-            match parts.last_mut() {
-                Some(last) if !begins => *last = format!("{last},{part}"),
-                _ => parts.push(part.to_owned()),
-            }
-        }
-        parts.iter().map(|part| part.parse()).collect::<Result<_, _>>().map(Self)
-    }
-}
 
 /// The generators of a run; none: the load comes from this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,32 +27,28 @@ pub struct Generators {
     pub(super) lanes: Option<Vec<(String, u32)>>,
     /// Silence after which one is lost.
     pub(super) lease: Nanos,
+    /// Socket of whoever calls them; `None`: they are called from here.
+    pub(super) passed_by: Option<PathBuf>,
 }
 
 impl Generators {
     /// At these places.
     pub const fn at(places: Vec<Place>, address: Option<Ipv4Addr>) -> Self {
-        Self { places, address, lanes: None, lease: LEASE }
+        Self { places, address, lanes: None, lease: LEASE, passed_by: None }
     }
 
     /// As they were typed. Nodes of a Slurm job reach this one at the address that Slurm knows.
     ///
     /// # Errors
     /// Slurm does not say which nodes there are, or where this one is.
-    pub fn typed(lists: &[PlaceList], address: Option<Ipv4Addr>) -> Result<Self, SlurmError> {
-        let mut places = Vec::new();
-        for typed in lists.iter().flat_map(|list| &list.0) {
-            match typed {
-                Typed::One(place) => places.push(place.clone()),
-                Typed::OtherNodes => places.extend(slurm::other_nodes()?.into_iter().map(Place::Slurm)),
-            }
-        }
+    pub fn of(lab: &Lab) -> Result<Self, SlurmError> {
+        let places = lab.places()?;
         let on_nodes = places.iter().any(|place| matches!(place, Place::Slurm(_)));
-        let address = match address {
-            None if on_nodes => Some(slurm::own_address()?),
+        let address = match lab.address {
+            None if on_nodes => Some(bakeoff_reach::own_address()?),
             given => given,
         };
-        Ok(Self::at(places, address))
+        Ok(Self { passed_by: lab.passed_by.clone(), ..Self::at(places, address) })
     }
 
     /// Those of a run that began earlier, with the same lanes.
@@ -234,11 +72,9 @@ pub fn refusal(plan: &Plan, generators: &Generators) -> Option<String> {
     }
     let work = match &plan.work {
         Work::Requests(work) => work,
-        Work::Command(_) => return refused("commands are", "run `bakeoff` on the other machine itself"),
-        Work::Calls(_) => return refused("system calls are", "run `bakeoff` on the other machine itself"),
-        Work::Files(_) => {
-            return refused("operations on files are", "run `bakeoff` on the other machine itself");
-        }
+        Work::Command(_) => return refused("commands are"),
+        Work::Calls(_) => return refused("system calls are"),
+        Work::Files(_) => return refused("operations on files are"),
     };
     if plan.link.is_some() {
         return Some(
@@ -286,9 +122,10 @@ pub fn refusal(plan: &Plan, generators: &Generators) -> Option<String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one of several refusals")]
-fn refused(what: &str, instead: &str) -> Option<String> {
+fn refused(what: &str) -> Option<String> {
     Some(format!(
-        "--generator is for requests to servers, and {what} made where they are measured; {instead}"
+        "--generator is for requests to servers, and {what} made where they are measured; `run --at` makes them on another \
+         machine"
     ))
 }
 
@@ -348,14 +185,14 @@ pub(super) fn demand_size(name: &str, path: &Path) -> Result<(), RunError> {
 /// has those that it began with.
 pub(super) fn dealt(
     places: &[Place],
-    infos: &[GeneratorInfo],
+    infos: &[EndInfo],
     before: Option<&[(String, u32)]>,
     connections: usize,
 ) -> Result<Vec<PlaceSetup>, RunError> {
     let mut first = 1;
     let mut dealt = Vec::new();
     for (index, (place, info)) in places.iter().zip(infos).enumerate() {
-        let offered = info.lanes.max(1) as u32;
+        let offered = info.threads.max(1) as u32;
         let share = (connections / places.len()).max(1) as u32;
         let began = before.and_then(|before| before.get(index));
         let lanes = began.map_or(offered.min(share), |(_, lanes)| *lanes);
@@ -386,48 +223,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_what_was_typed_and_a_comma_in_a_launcher_s_words_is_its_own() {
-        let list: PlaceList = "ssh:load-1,via:sh -c 'a,b c',slurm:n7,ssh:root@load-2".parse().unwrap();
-        let places = Generators::typed(&[list], Some(Ipv4Addr::LOCALHOST)).unwrap().places;
-        let typed: Vec<String> = places.iter().map(Place::to_string).collect();
-        assert_eq!(typed, ["ssh:load-1", "via:sh -c 'a,b c'", "slurm:n7", "ssh:root@load-2"]);
-        let own = Executable::own().unwrap();
-        assert_eq!(places[1].words(&own), ["sh", "-c", "a,b c"]);
-        let ssh = places[0].words(&own);
-        assert_eq!(ssh[..4], ["ssh", "-T", "-o", "BatchMode=yes"]);
-        let at = ssh.iter().position(|word| word == "load-1").unwrap();
-        assert_eq!(ssh[at - 1..=at + 2], ["--", "load-1", "sh", "-c"]);
-        assert!(
-            ssh[at + 3].starts_with("'umask") && ssh[at + 3].ends_with('\''),
-            "for a login shell: {ssh:?}"
-        );
-        assert_eq!(ssh[ssh.len() - 2..], ["generator", "--stdio"]);
-        let srun = places[2].words(&own);
-        assert_eq!(srun[..2], ["srun", "--overlap"]);
-        let at = srun.iter().position(|word| word == "n7").unwrap();
-        assert_eq!(srun[at - 1..=at + 3], ["--nodelist", "n7", "--", "sh", "-c"]);
-        assert!(srun[at + 4].starts_with("umask"), "for no shell: {srun:?}");
-        assert!(places[0].trial().ends_with("-- load-1 hostname"), "{}", places[0].trial());
-        let other: PlaceList = "via:sh -c x,slurm".parse().unwrap();
-        assert_eq!(other.0[1], Typed::OtherNodes);
-        for (text, why) in [
-            ("load-1", "does not begin"),
-            ("ssh:", "no host"),
-            ("slurm:", "no host"),
-            ("ssh:-oProxyCommand=x", "no host"),
-            ("via: ", "no words"),
-            ("via:sh 'x", "quote"),
-        ] {
-            let error = text.parse::<PlaceList>().unwrap_err().to_string();
-            assert!(error.contains(why), "{error}");
-        }
-    }
-
-    #[test]
     fn lanes_are_dealt_by_cores_and_connections_and_stay_when_a_run_goes_on() {
         let places: Vec<Place> = vec!["ssh:a".parse().unwrap(), "ssh:b".parse().unwrap()];
-        let info =
-            |host: &str, lanes| GeneratorInfo { host: host.to_owned(), lanes, ..GeneratorInfo::here(0) };
+        let info = |host: &str, lanes| EndInfo { host: host.to_owned(), ..EndInfo::here(lanes) };
         let of = |lanes: [usize; 2], before: Option<[u32; 2]>, connections| {
             let infos = [info("a", lanes[0]), info("b", lanes[1])];
             let before = before.map(|[a, b]| vec![("a".to_owned(), a), ("b".to_owned(), b)]);

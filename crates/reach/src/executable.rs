@@ -1,36 +1,39 @@
 //! The run's own executable on another host, told apart by its SHA-256 and sent there if it is missing.
 //!
-//! Cold. A shell there says `need`, takes exactly so many bytes, and becomes the generator. Where a host begins one by
+//! Cold. A shell there says `need`, takes exactly so many bytes, and becomes the far end. Where a host begins one by
 //! itself, as a forced command does, nothing is said and nothing is sent.
 
-use crate::environment;
+use bakeoff_results::digest;
 use bakeoff_units::Bytes;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 const OWN: &str = "/proc/self/exe";
+/// The command that passes on what is said to a far end that somebody else calls, at a socket.
+const RELAY: &str = "relay";
 /// Bytes between two signs of progress.
 const PIECE: usize = 1 << 20;
-/// Line before the bytes: what was said to the far end until then is for a generator, and is said again.
+/// Line before the bytes: what was said until then is for the far end itself, and is said again.
 const BEGINS: &[u8] = b"executable\n";
-/// For `sh`: takes a SHA-256, a size and the words of a generator. The executable is that of the PATH or the cache if it
+/// For `sh`: takes a SHA-256, a size and the words of a far end. The executable is that of the PATH or the cache if it
 /// has the SHA-256; else it comes over standard input. A csh that passes it on wants one line, and neither `'` nor `!`.
 const SCRIPT: &str = concat!(
-    r#"umask 077; d="${XDG_CACHE_HOME:-$HOME/.cache}/bakeoff"; own="$d/bakeoff"; sum="$1"; size="$2"; shift 2; t=""; line=""; "#,
+    r#"d="${XDG_CACHE_HOME:-$HOME/.cache}/bakeoff"; own="$d/bakeoff"; sum="$1"; size="$2"; shift 2; t=""; line=""; u="$(umask)"; "#,
     r#"is() { [ -f "$1" ] && [ "$(sha256sum <"$1" | cut -c1-64)" = "$sum" ]; }; "#,
     r#"for f in "$(command -v bakeoff)" "$own"; do if is "$f"; then exec "$f" "$@"; fi; done; "#,
     r#"echo "{\"n\":0,\"say\":{\"need\":{\"machine\":\"$(uname -sm)\"}}}"; "#,
     r#"trap "exit 74" HUP TERM; trap "rm -f \"\$t\"" EXIT; "#,
     r#"until [ "$line" = executable ]; do read -r line || exit 74; done; "#,
-    r#"mkdir -p "$d" && t="$(mktemp "$d/XXXXXX")" && head -c "$size" >"$t" && is "$t" && chmod 700 "$t" && "#,
-    r#"mv -f "$t" "$own" && exec "$own" "$@"; echo "the executable did not get to $own" >&2; exit 74"#,
+    r#"umask 077; mkdir -p "$d" && t="$(mktemp "$d/XXXXXX")" && head -c "$size" >"$t" && is "$t" && chmod 700 "$t" && "#,
+    r#"mv -f "$t" "$own" && umask "$u" && exec "$own" "$@"; echo "the executable did not get to $own" >&2; exit 74"#,
 );
 
 /// The executable of this process.
 #[derive(Debug)]
-pub(super) struct Executable {
-    pub(super) sha256: String,
+pub struct Executable {
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
     size: Bytes,
 }
 
@@ -39,13 +42,13 @@ impl Executable {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn own() -> io::Result<Self> {
+    pub fn own() -> io::Result<Self> {
         let own = Path::new(OWN);
-        Ok(Self { sha256: environment::sha256_of(own)?, size: Bytes::new(own.metadata()?.len()) })
+        Ok(Self { sha256: digest::sha256_of(own)?, size: Bytes::new(own.metadata()?.len()) })
     }
 
     /// Words that become it, with `arguments`, on a host that may lack it. Behind ssh they go through a login shell.
-    pub(super) fn words(&self, arguments: &[&str], is_login_shell: bool) -> Vec<String> {
+    pub(crate) fn words(&self, arguments: &[&str], is_login_shell: bool) -> Vec<String> {
         let script = if is_login_shell { format!("'{SCRIPT}'") } else { SCRIPT.to_owned() };
         let mut words = vec!["sh".to_owned(), "-c".to_owned(), script, "bakeoff".to_owned()];
         words.extend([self.sha256.clone(), self.size.get().to_string()]);
@@ -54,22 +57,25 @@ impl Executable {
     }
 }
 
+/// Words that become the far end of this number, called by whoever listens at the socket.
+pub(crate) fn relay(socket: &Path, number: usize) -> Vec<String> {
+    vec![OWN.to_owned(), RELAY.to_owned(), socket.display().to_string(), number.to_string()]
+}
+
 /// Refuses a kind of machine that it is not for.
-pub(super) fn demand_kind(machine: &str) -> Result<(), String> {
+pub(crate) fn demand_kind(machine: &str) -> Result<(), String> {
     let own = format!("Linux {}", std::env::consts::ARCH);
     if machine == own {
         return Ok(());
     }
-    Err(format!(
-        "it is a {machine}, and the run's executable is for {own}: generators are of the run's build"
-    ))
+    Err(format!("it is a {machine}, and the run's executable is for {own}: both ends are of one build"))
 }
 
 /// Sends it to a shell that needs it, and says so after each piece that went.
 ///
 /// # Errors
 /// It cannot be read, or the channel takes no more.
-pub(super) fn send(output: &mut impl Write, mut went: impl FnMut()) -> io::Result<()> {
+pub(crate) fn send(output: &mut impl Write, mut went: impl FnMut()) -> io::Result<()> {
     let (mut own, mut piece) = (File::open(OWN)?, vec![0; PIECE]);
     output.write_all(BEGINS)?;
     loop {
@@ -84,7 +90,6 @@ pub(super) fn send(output: &mut impl Write, mut went: impl FnMut()) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_results::digest;
     use std::process::{Command, Stdio};
 
     /// Exit code and standard output of the far shell, which is told all this.

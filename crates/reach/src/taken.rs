@@ -1,4 +1,4 @@
-//! Files that a generator was handed: without a name, and gone with the process however it ends.
+//! Files that a far end was handed: without a name, and gone with the process however it ends.
 //!
 //! Cold. Names are keys here and never paths.
 
@@ -13,14 +13,14 @@ const MOST: usize = 1000;
 
 /// All that was taken, by name.
 #[derive(Default)]
-pub(super) struct Taken(BTreeMap<String, File>);
+pub struct Taken(BTreeMap<String, File>);
 
 impl Taken {
     /// Keeps a file that is whole.
     ///
     /// # Errors
     /// Its name or its bytes are not what they should be, in words for the run.
-    pub(super) fn keep(&mut self, name: &str, sha256: &str, file: File) -> Result<(), String> {
+    pub(crate) fn keep(&mut self, name: &str, sha256: &str, file: File) -> Result<(), String> {
         if name.contains('/') || name.is_empty() || self.0.len() >= MOST {
             return Err(format!("`{name}` is no name of something to take"));
         }
@@ -33,7 +33,7 @@ impl Taken {
     }
 
     /// Path by which this process can open it.
-    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.0.get(name).map(path_of)
     }
 }

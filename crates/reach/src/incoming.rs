@@ -10,7 +10,7 @@ const LONGEST: usize = 256 << 20;
 const CHUNK: usize = 1 << 16;
 
 /// A stream of lines and raw bytes.
-pub(super) struct Incoming<R, F> {
+pub(crate) struct Incoming<R, F> {
     input: R,
     held: Vec<u8>,
     /// Bytes of `held` in which there is no line end.
@@ -19,7 +19,7 @@ pub(super) struct Incoming<R, F> {
 }
 
 impl<R: Read, F: Fn()> Incoming<R, F> {
-    pub(super) const fn new(input: R, heard: F) -> Self {
+    pub(crate) const fn new(input: R, heard: F) -> Self {
         Self { input, held: Vec::new(), searched: 0, heard }
     }
 
@@ -27,7 +27,7 @@ impl<R: Read, F: Fn()> Incoming<R, F> {
     ///
     /// # Errors
     /// The stream cannot be read, or the line is too long.
-    pub(super) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let end = self.held[self.searched..].iter().position(|byte| *byte == b'\n');
             if let Some(end) = end.map(|end| end + self.searched) {
@@ -50,7 +50,7 @@ impl<R: Read, F: Fn()> Incoming<R, F> {
     ///
     /// # Errors
     /// The stream cannot be read, or a piece cannot be kept.
-    pub(super) fn raw(
+    pub(crate) fn raw(
         &mut self,
         mut count: u64,
         mut keep: impl FnMut(&[u8]) -> io::Result<()>,

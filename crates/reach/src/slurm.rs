@@ -1,4 +1,4 @@
-//! Nodes of a Slurm job as places of generators: `bakeoff` runs on the subject's node, the others lend lanes.
+//! Nodes of a Slurm job as places: `bakeoff` runs in the batch script, the others are its far ends.
 //!
 //! Cold. Asks `scontrol` what the nodes are called, and at which address this one is. Starts nothing.
 
@@ -33,7 +33,7 @@ pub enum SlurmError {
 ///
 /// # Errors
 /// This is no job, it has this node alone, or `scontrol` fails.
-pub(super) fn other_nodes() -> Result<Vec<String>, SlurmError> {
+pub(crate) fn other_nodes() -> Result<Vec<String>, SlurmError> {
     let own = own_node()?;
     let list = variable("SLURM_JOB_NODELIST")?;
     let said = scontrol(&["show", "hostnames", &list])?;
@@ -46,7 +46,7 @@ pub(super) fn other_nodes() -> Result<Vec<String>, SlurmError> {
 ///
 /// # Errors
 /// As above, or the node has none.
-pub(super) fn own_address() -> Result<Ipv4Addr, SlurmError> {
+pub fn own_address() -> Result<Ipv4Addr, SlurmError> {
     let own = own_node()?;
     let said = scontrol(&["--oneliner", "show", "node", &own])?;
     let name = said.split_whitespace().find_map(|field| field.strip_prefix("NodeAddr="));

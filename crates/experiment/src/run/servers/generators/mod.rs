@@ -4,42 +4,36 @@
 //! all it does. The run says what every lane is to ask, as a number from which the generator makes the requests itself,
 //! and adds up what the lanes counted. It starts nothing else there, opens no port, and never goes on with fewer.
 
-mod channel;
-mod executable;
-mod incoming;
-mod lease;
+mod dealt;
+mod far;
 mod message;
-mod place;
-mod serve;
-mod slurm;
-mod taken;
 
 use super::arm::{Entry, ServerArm};
 use super::jobs::{Heard, LanesElsewhere};
 use super::order::{ArmLoad, LanesOrder, digest_of};
 use crate::run::{Run, RunError, RunProgress};
 use bakeoff_loadgen::{BodyCheck, Recording, Trust};
-use bakeoff_plan::{Plan, RequestSource, RequestWork};
+use bakeoff_plan::{Plan, RequestSource, RequestWork, Work};
+use bakeoff_reach::{Channels, EndInfo, Executable, Trip, Waited};
 use bakeoff_results::directory::LOGS;
 use bakeoff_results::{PartRecord, PlaceSetup};
 use bakeoff_units::Nanos;
 use bakeoff_workload::replay::LogSource;
-use channel::{Channels, Waited};
-use executable::Executable;
-use message::{Answer, ArmDone, ArmOrder, Done, GeneratorInfo, LoadOrder, Order, PlanTerms};
-pub use place::{Generators, Place, PlaceList, refusal};
-pub use serve::{Offer, generator};
-pub use slurm::SlurmError;
+pub use dealt::{Generators, refusal};
+pub use far::{Offer, generator};
+pub use message::GENERATOR;
+use message::{Answer, ArmDone, ArmOrder, Done, LoadOrder, Order, PlanTerms, ToGenerators};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::{fs, io};
 
-/// Version of the messages. There are no rules for others: both ends are of one build.
-const PROTOCOL: u32 = 1;
 /// Name of the plan among what generators take.
 const PLAN: &str = "plan";
 /// Name of the log.
 const LOG: &str = "log";
+/// A slice that is not the run's.
+const OTHER_SLICE: &str = "makes other requests of the plan than this machine does (their digests differ); nothing was \
+     measured with them. Report it: plan, log and build are the same on both";
 /// Name of the throw-away authority.
 const AUTHORITY: &str = "authority";
 
@@ -48,9 +42,27 @@ fn authority_of(arm: &str) -> String {
     format!("{AUTHORITY} of {arm}")
 }
 
+/// Calls all generators of a plan, and gives what each would have of it. Nothing is sent.
+///
+/// # Errors
+/// One is not there, is of another build, or cannot reach the servers.
+pub fn roll_call(
+    plan: &Plan,
+    generators: &Generators,
+    interrupted: &AtomicBool,
+) -> Result<Vec<PlaceSetup>, RunError> {
+    let Work::Requests(work) = &plan.work else { return Ok(Vec::new()) };
+    if generators.places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let remote = Remote::greeted((plan, work), generators, None, interrupted)?;
+    remote.channels.measure_trips();
+    Ok(remote.setup())
+}
+
 /// The generators of a run, all there.
 pub(crate) struct Remote {
-    channels: Channels,
+    channels: Channels<ToGenerators>,
     places: Vec<PlaceSetup>,
 }
 
@@ -64,25 +76,32 @@ impl Remote {
         work: &RequestWork,
         progress: &mut dyn RunProgress,
     ) -> Result<Option<Self>, RunError> {
-        let Generators { places, address, lanes, lease } = run.generators;
-        if places.is_empty() {
+        if run.generators.places.is_empty() {
             return Ok(None);
         }
         progress.stage("starting the generators");
+        let logs = run.dir.path().join(LOGS);
+        Self::greeted((run.plan, work), run.generators, Some(&logs), run.interrupted).map(Some)
+    }
+
+    fn greeted(
+        (plan, work): (&Plan, &RequestWork),
+        generators: &Generators,
+        logs: Option<&Path>,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, RunError> {
+        let Generators { places, address, lanes, lease, passed_by } = generators;
         let executable = Executable::own().map_err(RunError::System)?;
-        let channels = Channels::open(places, &executable, *lease, &run.dir.path().join(LOGS))?;
-        let infos = channels.greet(
-            &Order::Hello { protocol: PROTOCOL, build: executable.sha256, lease_ms: lease.get() / 1_000_000 },
-            run.interrupted,
-        )?;
-        let here = GeneratorInfo::here(0);
+        let channels = Channels::open((places, passed_by.as_deref()), &executable, *lease, logs, None)?;
+        let infos = channels.greet(&executable, interrupted)?;
+        let here = EndInfo::here(0);
         for (info, number) in infos.iter().zip(1..) {
             let is_here = info.boot == here.boot && info.network == here.network;
-            place::demand_reach(run.plan, number, &info.host, is_here, address.is_some())?;
+            dealt::demand_reach(plan, number, &info.host, is_here, address.is_some())?;
         }
-        let connections = fewest_connections(run.plan, work);
-        let places = place::dealt(places, &infos, lanes.as_deref(), connections)?;
-        Ok(Some(Self { channels, places }))
+        let connections = fewest_connections(plan, work);
+        let places = dealt::dealt(places, &infos, lanes.as_deref(), connections)?;
+        Ok(Self { channels, places })
     }
 
     /// Hands over all that slices are made from.
@@ -94,11 +113,12 @@ impl Remote {
         interrupted: &AtomicBool,
     ) -> Result<(), RunError> {
         let hand = |name: &str, path: &Path| {
-            place::demand_size(name, path)?;
+            dealt::demand_size(name, path)?;
             let failed = |why: io::Error| {
                 RunError::Generators(format!("{}: {why}; generators need it", path.display()))
             };
-            self.channels.hand_over(name, &fs::read(path).map_err(failed)?, None, interrupted)
+            let bytes = fs::read(path).map_err(failed)?;
+            self.channels.hand_over(name, &bytes, interrupted).map_err(RunError::from)
         };
         if let RequestSource::Replay { log: LogSource::File(path), .. } = &work.source {
             hand(LOG, path)?;
@@ -109,14 +129,28 @@ impl Remote {
                 hand(&authority_of(&arm.name), path)?;
             }
         }
-        let terms = |lanes| PlanTerms { name: plan.name.clone(), extent: plan.extent, expect, lanes };
-        let terms: Vec<PlanTerms> = self.lanes().map(terms).collect();
-        self.channels.hand_over(PLAN, plan.text.as_bytes(), Some(&terms), interrupted)
+        self.channels.hand_over(PLAN, plan.text.as_bytes(), interrupted)?;
+        let lanes: Vec<LanesOrder> = self.lanes().collect();
+        let terms = |generator: usize| {
+            let (name, extent, lanes) = (plan.name.clone(), plan.extent, lanes[generator]);
+            Order::Plan(PlanTerms { name, extent, expect, lanes })
+        };
+        let answers = match self.channels.say_to_each(terms, interrupted)? {
+            Waited::All(answers) => answers,
+            Waited::Interrupted => return Err(RunError::Interrupted),
+        };
+        let other = answers.iter().enumerate().find(|(_, answer)| !matches!(answer, Answer::Read));
+        other.map_or(Ok(()), |(generator, answer)| Err(self.unfit(generator, answer)))
+    }
+
+    /// An answer to another order.
+    fn unfit(&self, generator: usize, answer: &Answer) -> RunError {
+        self.channels.garbage(generator, &format!("{answer:?}")).into()
     }
 
     /// For `setup.json`.
     pub(super) fn setup(&self) -> Vec<PlaceSetup> {
-        let tripped = |(place, trip): (&PlaceSetup, Option<channel::Trip>)| PlaceSetup {
+        let tripped = |(place, trip): (&PlaceSetup, Option<Trip>)| PlaceSetup {
             round_trip_ns: trip.map(|trip| trip.time.get()),
             offset_ns: trip.map(|trip| trip.wall_offset_ns),
             ..place.clone()
@@ -206,8 +240,8 @@ impl LanesElsewhere for Remote {
         for (generator, answer) in armed.into_iter().enumerate() {
             match answer {
                 Answer::Armed { digest } if digest == wanted => {}
-                Answer::Armed { .. } => return Err(self.channels.other_slice(generator)),
-                other => return Err(self.channels.unfit(generator, &other)),
+                Answer::Armed { .. } => return Err(self.channels.complaint(generator, OTHER_SLICE).into()),
+                other => return Err(self.unfit(generator, &other)),
             }
         }
         let gone = self.channels.now();
@@ -216,7 +250,7 @@ impl LanesElsewhere for Remote {
         };
         let all = done.into_iter().enumerate().map(|(generator, answer)| match answer {
             Answer::Done(done) if done.arms.len() == loads.len() => Ok(done),
-            other => Err(self.channels.unfit(generator, &other)),
+            other => Err(self.unfit(generator, &other)),
         });
         self.added(all.collect::<Result<_, _>>()?, loads.len(), gone)
     }
