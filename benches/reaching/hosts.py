@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 NETWORK = "10.91.0"
-PATIENCE_SECONDS = 20
+# For a server to be there.
+patience_seconds = 20
 
 
 class Host:
@@ -117,8 +118,9 @@ class Hosts:
             host.end()
 
 
-def until(found, complaint, seconds=PATIENCE_SECONDS):
+def until(found, complaint, seconds=None):
     """What `found` gives once it gives something."""
+    seconds = seconds or patience_seconds
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         try:

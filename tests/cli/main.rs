@@ -39,6 +39,7 @@ mod plan_sources;
 mod plans_gone_wrong;
 mod police;
 mod populations;
+mod reach;
 mod reconcile;
 mod reference;
 mod refusals;

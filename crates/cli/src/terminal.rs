@@ -17,6 +17,11 @@ pub(crate) fn say(text: &str) {
     let _ = out.flush();
 }
 
+/// Passes on what somebody else wrote for standard output or standard error; a closed pipe ends quietly.
+pub(crate) fn pass_on(to: &mut impl Write, bytes: &[u8]) {
+    let _ = to.write_all(bytes).and_then(|()| to.flush());
+}
+
 /// Prints a report: its answers, or all of it.
 pub(crate) fn document(document: &Document, verbose: bool) {
     let shown = if verbose { Document::text } else { Document::brief };

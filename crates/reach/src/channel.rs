@@ -405,6 +405,8 @@ impl<S: Speech> Channels<S> {
             peer.input.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
         self.shared.peers.iter().for_each(|peer| peer.end(|| self.now() < until));
+        // It may hold a mouth of these channels, and ends what it called.
+        drop(self.shared.sink.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// The moment, by the clock of [`Self::here`].
@@ -633,18 +635,12 @@ fn keep<S: Speech, R: Read, F: Fn()>(
     incoming: &mut Incoming<R, F>,
     (of, at, bytes): (PieceOf, u64, u64),
 ) -> Result<(), String> {
-    let said = |why: &dyn std::fmt::Display| format!("what came of {of:?} cannot be kept: {why}");
+    let said = |why: &dyn std::fmt::Display| format!("what came of {of} cannot be kept: {why}");
     if bytes > LARGEST_PIECE {
         return Err(said(&format!("{bytes} bytes are more than a piece has")));
     }
-    let mut piece = Vec::new();
-    let whole = incoming.raw(bytes, |part| {
-        piece.extend_from_slice(part);
-        Ok(())
-    });
-    if !whole.map_err(|why| said(&why))? {
-        return Err(said(&"the channel closed in the middle of it"));
-    }
+    let piece = incoming.bytes(bytes).map_err(|why| said(&why))?;
+    let piece = piece.ok_or_else(|| said(&"the channel closed in the middle of it"))?;
     let mut sink = shared.sink.lock().unwrap_or_else(PoisonError::into_inner);
     let sink = sink.as_mut().ok_or_else(|| said(&"nobody asked for it"))?;
     sink(of.clone(), at, &piece).map_err(|why| said(&why))

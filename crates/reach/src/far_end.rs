@@ -177,14 +177,9 @@ fn hear<S: Speech>(shared: &Shared, input: impl Read, tell: &Sender<Said<S::Orde
                 continue;
             }
             Order::Pass { number, errors, bytes } => {
-                let mut piece = Vec::new();
-                let whole = incoming.raw(*bytes, |part| {
-                    piece.extend_from_slice(part);
-                    Ok(())
-                });
-                if !matches!(whole, Ok(true)) {
+                let Ok(Some(piece)) = incoming.bytes(*bytes) else {
                     return "the run closed the channel".to_owned();
-                }
+                };
                 if let Some(passed) = &mut *shared.passed.lock().unwrap_or_else(PoisonError::into_inner) {
                     passed(*number, *errors, &piece);
                 }

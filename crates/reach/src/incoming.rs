@@ -46,6 +46,19 @@ impl<R: Read, F: Fn()> Incoming<R, F> {
         }
     }
 
+    /// The next `count` raw bytes; `None`: the stream ended before.
+    ///
+    /// # Errors
+    /// The stream cannot be read.
+    pub(crate) fn bytes(&mut self, count: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let whole = self.raw(count, |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(whole.then_some(bytes))
+    }
+
     /// The next `count` raw bytes, piece by piece; false if the stream ended before.
     ///
     /// # Errors
@@ -69,17 +82,35 @@ impl<R: Read, F: Fn()> Incoming<R, F> {
 
     fn more(&mut self) -> io::Result<bool> {
         let mut chunk = vec![0; CHUNK];
-        loop {
-            match self.input.read(&mut chunk) {
-                Ok(0) => return Ok(false),
-                Ok(count) => {
-                    self.held.extend_from_slice(&chunk[..count]);
-                    (self.heard)();
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let count = read(&mut self.input, &mut chunk)?;
+        if count > 0 {
+            self.held.extend_from_slice(&chunk[..count]);
+            (self.heard)();
+        }
+        Ok(count > 0)
+    }
+}
+
+/// What can be read at once; 0: it ended.
+fn read(from: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Passes on everything that comes, as it comes, until it ends.
+///
+/// # Errors
+/// It cannot be read, or passed on.
+pub fn pass_on(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match read(from, &mut chunk)? {
+            0 => return Ok(()),
+            count => each(&chunk[..count])?,
         }
     }
 }

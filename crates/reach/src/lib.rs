@@ -24,6 +24,7 @@ mod taken;
 pub use channel::{Channels, Mouth, ReachError, Sink, Trip, Waited};
 pub use executable::Executable;
 pub use far_end::{Follow, Passed, Voice, attend};
+pub use incoming::pass_on;
 pub use lab::{Lab, LabError};
 pub use lease::LEASE;
 pub use message::{EndInfo, PieceOf, Speech};

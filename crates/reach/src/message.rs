@@ -4,7 +4,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::fs;
 
 /// Version of the messages. There are no rules for others: both ends are of one build.
@@ -91,6 +91,18 @@ pub enum PieceOf {
     File(String),
     /// What is said to the far end of this number, from 1, that is called for this one; no bytes: it is over.
     Pass(u32),
+}
+
+/// In words, for sentences.
+impl fmt::Display for PieceOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output => f.write_str("standard output"),
+            Self::Errors => f.write_str("standard error"),
+            Self::File(path) => f.write_str(path),
+            Self::Pass(number) => write!(f, "far end {number}"),
+        }
+    }
 }
 
 /// Description of a far end by itself.

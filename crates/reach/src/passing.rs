@@ -5,17 +5,16 @@
 
 use super::channel::Mouth;
 use super::executable::Executable;
+use super::incoming::pass_on;
 use super::launch::launched;
 use super::place::Place;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of a read.
-const CHUNK: usize = 1 << 16;
 /// Time to end for a launcher whose input is closed.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
@@ -87,14 +86,22 @@ impl Drop for Passing {
 fn called(place: &Place, words: &[&str], (number, mouth): (u32, &Mouth)) -> Result<Open, String> {
     let executable = Executable::own().map_err(|why| why.to_string())?;
     let launched = launched(place, &place.words(&executable, words)).map_err(|why| why.to_string())?;
-    let (child, input, output, errors) = launched;
+    let (child, input, mut output, mut errors) = launched;
     let (tell, told) = channel();
     thread::spawn(move || write(input, &told));
     let own = mouth.clone();
-    let words = thread::spawn(move || read(errors, |bytes| own(number, true, bytes)));
+    let words = thread::spawn(move || {
+        let _ = pass_on(&mut errors, |bytes| {
+            own(number, true, bytes);
+            Ok(())
+        });
+    });
     let own = mouth.clone();
     thread::spawn(move || {
-        read(output, |bytes| own(number, false, bytes));
+        let _ = pass_on(&mut output, |bytes| {
+            own(number, false, bytes);
+            Ok(())
+        });
         // Its last words come before its end.
         let until = Instant::now() + END_WITHIN;
         while Instant::now() < until && !words.is_finished() {
@@ -110,18 +117,6 @@ fn write(mut input: ChildStdin, told: &Receiver<Vec<u8>>) {
     while let Ok(bytes) = told.recv() {
         if input.write_all(&bytes).and_then(|()| input.flush()).is_err() {
             return;
-        }
-    }
-}
-
-fn read(mut from: impl Read, mut each: impl FnMut(&[u8])) {
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        match from.read(&mut chunk) {
-            Ok(0) => return,
-            Ok(count) => each(&chunk[..count]),
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::args::RunArgs;
 use crate::elsewhere::Call;
 use crate::exit::Exit;
 use crate::kinds::{self, Around, Flags};
-use crate::{Failure, signals};
+use crate::{Failure, signals, terminal};
 use bakeoff_experiment::run::Generators;
 use bakeoff_plan::PlanSource;
 use bakeoff_reach::{Lab, Place};
@@ -47,6 +47,9 @@ fn at(
     let kind = kinds::of_plan(&source);
     let planned = kind.plan(&source, &flags)?;
     planned.fit(&args.rules)?;
+    if args.output.words() {
+        terminal::note(&format!("{}: calling {place}", planned.name()));
+    }
     let words = |plan| args.words(plan, generators);
     let call = Call { place, generators: &generators.places, source: &source, words: &words, interrupted };
     let dir = kinds::new_dir(args.output.out.as_deref(), planned.name(), kind.layout())?;

@@ -137,11 +137,11 @@ fn failed(why: &dyn std::fmt::Display) -> Exit {
 fn sink(dir: Option<PathBuf>, mut passing: Passing, mouth: Arc<OnceLock<Mouth>>) -> Sink {
     Box::new(move |of, at, bytes| match of {
         PieceOf::Output => {
-            terminal::say(&String::from_utf8_lossy(bytes));
+            terminal::pass_on(&mut io::stdout().lock(), bytes);
             Ok(())
         }
         PieceOf::Errors => {
-            terminal::note(String::from_utf8_lossy(bytes).trim_end_matches('\n'));
+            terminal::pass_on(&mut io::stderr().lock(), bytes);
             Ok(())
         }
         PieceOf::Pass(number) => match mouth.get() {

@@ -1,4 +1,4 @@
-//! A whole run on another machine: `run --at` here ([`Call`]), `runner --stdio` there ([`runner`]).
+//! A whole run on another machine: `run --at` here, `runner --stdio` there.
 //!
 //! Glue. The plan and the files that it names go there, its lines and files come here as they are written; the machine
 //! there measures by itself, as if somebody had logged in. Of any kind of run nothing is known here but its directory.

@@ -6,7 +6,7 @@
 use crate::Failure;
 use crate::args::RelayArgs;
 use crate::exit::Exit;
-use bakeoff_reach::{PieceOf, Voice};
+use bakeoff_reach::{PieceOf, Voice, pass_on};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -14,9 +14,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-
-/// Bytes of a read.
-const CHUNK: usize = 1 << 16;
 
 /// Relays by number.
 type Relays = Arc<Mutex<BTreeMap<u32, UnixStream>>>;
@@ -62,7 +59,7 @@ fn heard(mut stream: UnixStream, relays: &Relays, voice: &Voice) -> io::Result<(
     let number = u32::from_be_bytes(number);
     relays.lock().unwrap_or_else(PoisonError::into_inner).insert(number, stream.try_clone()?);
     let mut at = 0;
-    let passed = copy(&mut stream, |bytes| {
+    let passed = pass_on(&mut stream, |bytes| {
         voice.piece(PieceOf::Pass(number), at, bytes);
         at += bytes.len() as u64;
         Ok(())
@@ -81,7 +78,7 @@ fn passed_through(args: &RelayArgs) -> io::Result<()> {
     stream.write_all(&args.number.to_be_bytes())?;
     let mut to = stream.try_clone()?;
     thread::spawn(move || {
-        let _ = copy(&mut io::stdin(), |bytes| to.write_all(bytes));
+        let _ = pass_on(&mut io::stdin(), |bytes| to.write_all(bytes));
         let _ = to.shutdown(Shutdown::Write);
     });
     loop {
@@ -99,18 +96,6 @@ fn passed_through(args: &RelayArgs) -> io::Result<()> {
             output.flush()?;
         } else {
             io::stderr().lock().write_all(&bytes)?;
-        }
-    }
-}
-
-fn copy(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        match from.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(count) => each(&chunk[..count])?,
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-            Err(why) => return Err(why),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A process of its own, on the machine that is measured. Whoever can start it can run anything here, as by ssh. It looks
 //! at the directory once a second, and is otherwise asleep beside the run.
 
-use super::follower::Follower;
+use super::follower::{Follower, PIECE};
 use super::relay::listen;
 use super::{RunEnded, RunOrder, ToRunner};
 use crate::Failure;
@@ -157,7 +157,7 @@ impl Started {
         let names = [(results.to_owned(), out), (program, order.program.clone())];
         let reader = |from: PipeReader, of| {
             let (voice, names) = (voice.clone(), names.clone());
-            thread::spawn(move || pass_on(from, &of, &voice, &names))
+            thread::spawn(move || send_lines(from, &of, &voice, &names))
         };
         let readers = vec![reader(output, PieceOf::Output), reader(errors, PieceOf::Errors)];
         Ok(Self { pid: spawned.pid, start_ticks, readers })
@@ -165,15 +165,17 @@ impl Started {
 }
 
 /// Passes lines on, with the caller's names of the results directory and the program.
-fn pass_on(from: PipeReader, of: &PieceOf, voice: &Voice, names: &[(PathBuf, String); 2]) {
+fn send_lines(from: PipeReader, of: &PieceOf, voice: &Voice, names: &[(PathBuf, String); 2]) {
     let (mut from, mut line, mut at) = (BufReader::new(from), Vec::new(), 0);
     while let Ok(1..) = from.read_until(b'\n', &mut line) {
         let mut text = String::from_utf8_lossy(&line).into_owned();
         for (own, theirs) in names {
             text = text.replace(&*own.to_string_lossy(), theirs);
         }
-        voice.piece(of.clone(), at, text.as_bytes());
-        at += text.len() as u64;
+        for piece in text.as_bytes().chunks(PIECE) {
+            voice.piece(of.clone(), at, piece);
+            at += piece.len() as u64;
+        }
         line.clear();
     }
 }
