@@ -182,7 +182,7 @@ pub(crate) struct GeneratorArgs {
     /// or the node's by Slurm]
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Ipv4Addr>,
-    /// Take the places from this file, such as lab.toml: [subject] with at and address, [generator] with at
+    /// Take the places from this file, such as lab.toml: subject.at, subject.address, and generator.at, a list
     #[arg(long, value_name = "FILE", conflicts_with_all = ["places", "address"])]
     on: Option<PathBuf>,
     /// Not for people: whoever listens at this socket calls the generators
