@@ -3,6 +3,7 @@
 //! Measuring side. Owns the launchers' processes and the threads that read them; a beat and its answer are all that
 //! happens while load runs. No exit code of a launcher means anything: a channel that closes before `stopped` is a loss.
 
+use super::error::ReachError;
 use super::executable::{self, Executable};
 use super::incoming::Incoming;
 use super::launch::launched;
@@ -43,27 +44,6 @@ pub type Mouth = Arc<dyn Fn(u32, bool, &[u8]) + Send + Sync>;
 
 /// Where pieces go: what they are of, the bytes before them, and the bytes.
 pub type Sink = Box<dyn FnMut(PieceOf, u64, &[u8]) -> io::Result<()> + Send>;
-
-/// Reasons why far ends are of no use any more.
-#[derive(Debug, thiserror::Error)]
-pub enum ReachError {
-    /// Ctrl-C.
-    #[error("interrupted")]
-    Interrupted,
-    /// One is not there, refuses, or says what cannot be used.
-    #[error("{0}")]
-    Unusable(String),
-    /// The first that was lost.
-    #[error("{end} was lost: {why}. {said}")]
-    Lost {
-        /// What it is called, with host and place.
-        end: String,
-        /// The sign of it.
-        why: String,
-        /// The last words of its launcher.
-        said: String,
-    },
-}
 
 /// All channels to far ends of a kind.
 pub struct Channels<S: Speech> {

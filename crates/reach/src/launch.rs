@@ -1,6 +1,6 @@
 //! Launchers: processes whose standard input and output are those of one elsewhere.
 
-use super::channel::ReachError;
+use super::error::ReachError;
 use super::place::Place;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+mod error;
 mod executable;
 mod far_end;
 mod incoming;
@@ -21,7 +22,8 @@ mod place;
 mod slurm;
 mod taken;
 
-pub use channel::{Channels, Mouth, ReachError, Sink, Trip, Waited};
+pub use channel::{Channels, Mouth, Sink, Trip, Waited};
+pub use error::ReachError;
 pub use executable::Executable;
 pub use far_end::{Follow, Passed, Voice, attend};
 pub use incoming::pass_on;
