@@ -113,9 +113,6 @@ pub(crate) struct RunArgs {
     /// Go on with the run in this results directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "out", "set", "budget", "at", "places", "address", "on"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Run it on another machine: ssh:HOST, slurm:NODE, or via:WORDS with any launcher's words, such as
-    /// 'via:docker exec -i bench bakeoff runner --stdio'. The plan and the files beside it that it names go there; what it
-    /// prints and writes comes here
     #[command(flatten)]
     pub(crate) places: PlaceArgs,
     #[command(flatten)]

@@ -30,7 +30,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// The executable of this process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Executable {
     /// Its SHA-256, in hexadecimal.
     pub sha256: String,

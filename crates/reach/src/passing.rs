@@ -4,6 +4,7 @@
 //! and losses are the run's.
 
 use super::channel::Mouth;
+use super::error::ReachError;
 use super::executable::Executable;
 use super::incoming::pass_on;
 use super::launch::launched;
@@ -21,6 +22,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 /// Places that are called for somebody else.
 pub struct Passing {
     places: Vec<Place>,
+    executable: Executable,
     /// Words of the far ends.
     words: &'static [&'static str],
     open: BTreeMap<u32, Open>,
@@ -34,8 +36,8 @@ struct Open {
 
 impl Passing {
     /// These, none of which is called yet.
-    pub const fn of(places: Vec<Place>, words: &'static [&'static str]) -> Self {
-        Self { places, words, open: BTreeMap::new() }
+    pub const fn of(places: Vec<Place>, executable: Executable, words: &'static [&'static str]) -> Self {
+        Self { places, executable, words, open: BTreeMap::new() }
     }
 
     /// Passes bytes to the far end of this number, from 1, which is called with the first of them; none: it is over.
@@ -53,7 +55,7 @@ impl Passing {
             let index = (number as usize).checked_sub(1);
             let place = index.and_then(|index| self.places.get(index));
             let place = place.ok_or_else(|| io::Error::other(format!("there is no far end {number}")))?;
-            match called(place, self.words, (number, mouth)) {
+            match called(place, &place.words(&self.executable, self.words), (number, mouth)) {
                 Ok(open) => drop(self.open.insert(number, open)),
                 Err(why) => {
                     mouth(number, true, format!("{why}\n").as_bytes());
@@ -83,10 +85,8 @@ impl Drop for Passing {
     }
 }
 
-fn called(place: &Place, words: &[&str], (number, mouth): (u32, &Mouth)) -> Result<Open, String> {
-    let executable = Executable::own().map_err(|why| why.to_string())?;
-    let launched = launched(place, &place.words(&executable, words)).map_err(|why| why.to_string())?;
-    let (child, input, mut output, mut errors) = launched;
+fn called(place: &Place, words: &[String], (number, mouth): (u32, &Mouth)) -> Result<Open, ReachError> {
+    let (child, input, mut output, mut errors) = launched(place, words)?;
     let (tell, told) = channel();
     thread::spawn(move || write(input, &told));
     let own = mouth.clone();

@@ -16,7 +16,9 @@ pub use fork::fork;
 pub use share::{left_open, open_numbers, share_files};
 pub use signal::{ChildSignals, Signal, SignalArrivals, end_of, send};
 pub use spawn::{Launch, Spawned, User, spawn};
-pub use tree::{Stat, descendants, is_or_below, number_hidden, page_size, scan, stat, ticks_per_second};
+pub use tree::{
+    Stat, descendants, is_gone, is_or_below, number_hidden, page_size, scan, stat, ticks_per_second,
+};
 pub use wait::{Ending, Reaped, ResourceUsage, children_used, reap, reap_pid};
 
 use std::io;

@@ -1,6 +1,5 @@
 //! `bakeoff plans` and `bakeoff check`.
 
-use super::run::called_from_here;
 use crate::args::{CheckArgs, PlansArgs};
 use crate::elsewhere::Call;
 use crate::exit::Exit;
@@ -74,13 +73,12 @@ fn write(plan: ShippedPlan, dir: &Path) -> Result<(), Failure> {
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let (lab, interrupted) = (args.places.lab().map_err(Failure::usage)?, signals::interrupted());
+    let generators = Generators::of(&lab).map_err(Failure::usage)?;
     if let Some(place) = &lab.subject {
-        let (source, generators) = (kinds::source(&args.plan)?, called_from_here(&lab)?);
-        let (words, called) = (|plan| args.words(plan, &generators), &generators.places);
-        let interrupted = &interrupted;
+        let (source, words) = (kinds::source(&args.plan)?, |plan| args.words(plan, &generators));
+        let (called, interrupted) = (&generators.places, &interrupted);
         return Call { place, generators: called, source: &source, words: &words, interrupted }.check();
     }
-    let generators = Generators::of(&lab).map_err(Failure::usage)?;
     terminal::say(&kinds::checked(&args.plan, &args.set, &generators, &interrupted)?);
     Ok(Exit::Verdicts)
 }

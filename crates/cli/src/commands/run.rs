@@ -7,17 +7,12 @@ use crate::kinds::{self, Around, Flags};
 use crate::{Failure, signals, terminal};
 use bakeoff_experiment::run::Generators;
 use bakeoff_plan::PlanSource;
-use bakeoff_reach::{Lab, Place};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-/// Runs a plan, or resumes a run.
+/// Runs a plan, here or on another machine, or resumes a run.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     let lab = args.places.lab().map_err(Failure::usage)?;
-    if let Some(place) = &lab.subject {
-        return at(place, args, &called_from_here(&lab)?, &interrupted);
-    }
     let generators = Generators::of(&lab).map_err(Failure::usage)?;
     let around = Around {
         output: &args.output,
@@ -32,33 +27,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let source = source(args)?;
     let kind = kinds::of_plan(&source);
-    kinds::run(kind, kind.plan(&source, &flags)?.as_ref(), &around)
-}
-
-/// On another machine. The plan is read here as well: what is wrong with it is said before anybody is called.
-fn at(
-    place: &Place,
-    args: &RunArgs,
-    generators: &Generators,
-    interrupted: &AtomicBool,
-) -> Result<Exit, Failure> {
-    let flags = Flags { set: &args.set, full: args.full, parts: &args.parts, caches: &args.caches };
-    let source = source(args)?;
-    let kind = kinds::of_plan(&source);
     let planned = kind.plan(&source, &flags)?;
+    let Some(place) = &lab.subject else { return kinds::run(kind, planned.as_ref(), &around) };
     planned.fit(&args.rules)?;
     if args.output.words() {
         terminal::note(&format!("{}: calling {place}", planned.name()));
     }
-    let words = |plan| args.words(plan, generators);
-    let call = Call { place, generators: &generators.places, source: &source, words: &words, interrupted };
+    let words = |plan| args.words(plan, &generators);
+    let call = Call {
+        place,
+        generators: &generators.places,
+        source: &source,
+        words: &words,
+        interrupted: &interrupted,
+    };
     let dir = kinds::new_dir(args.output.out.as_deref(), planned.name(), kind.layout())?;
     call.run(&dir, args.output.json)
-}
-
-/// Generators of a run on another machine: their places are those of this one, and so are their launchers.
-pub(crate) fn called_from_here(lab: &Lab) -> Result<Generators, Failure> {
-    Ok(Generators::at(lab.places().map_err(Failure::usage)?, lab.address))
 }
 
 fn source(args: &RunArgs) -> Result<PlanSource, Failure> {

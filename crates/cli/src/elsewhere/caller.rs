@@ -59,7 +59,7 @@ impl Call<'_> {
         let executable = Executable::own().map_err(Failure::failed)?;
         let (places, logs) = ([self.place.clone()], dir.map(|dir| dir.join(LOGS)));
         let mouth = Arc::new(OnceLock::new());
-        let passing = Passing::of(self.generators.to_vec(), &GENERATOR);
+        let passing = Passing::of(self.generators.to_vec(), executable.clone(), &GENERATOR);
         let sink = sink(dir.map(Path::to_owned), passing, mouth.clone());
         let channels =
             Channels::<ToRunner>::open((&places, None), &executable, LEASE, logs.as_deref(), Some(sink))?;

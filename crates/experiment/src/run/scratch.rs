@@ -127,12 +127,7 @@ pub(crate) fn remove_left_behind(temp: &Path, say: &mut dyn FnMut(&str)) {
         let pid =
             name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
         let is_ours = || entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own);
-        // One that is not reaped yet is gone, too.
-        let is_gone = |pid: u32| match process::stat(pid) {
-            Ok(stat) => stat.state == 'Z',
-            Err(why) => why.kind() == io::ErrorKind::NotFound,
-        };
-        if pid.is_some_and(is_gone) && is_ours() {
+        if pid.is_some_and(process::is_gone) && is_ours() {
             say(&format!("removing {}, left by a killed run", entry.path().display()));
             if let Err(why) = remove_tree(&entry.path()) {
                 say(&format!("{} stays: {why}", entry.path().display()));

@@ -9,6 +9,7 @@ use crate::progress::GuestProgress;
 use crate::records::Package;
 use crate::tools::Tool;
 use bakeoff_experiment::environment::sha256_of;
+use bakeoff_sys::process;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,7 @@ fn sweep(cache: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let pid = name.strip_prefix('.').and_then(|name| name.rsplit('.').next()?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if pid.is_some_and(process::is_gone) {
             let _ = fs::remove_dir_all(entry.path()); // it is in nobody's way
         }
     }

@@ -34,6 +34,14 @@ pub fn stat(pid: u32) -> io::Result<Stat> {
     parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat")))
 }
 
+/// Whether there is no such process any more; one that is not reaped yet is gone, too.
+pub fn is_gone(pid: u32) -> bool {
+    match stat(pid) {
+        Ok(stat) => stat.state == 'Z',
+        Err(why) => why.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// All processes that can be seen. One that ends meanwhile is left out.
 pub fn scan() -> io::Result<Vec<Stat>> {
     let mut all = Vec::new();

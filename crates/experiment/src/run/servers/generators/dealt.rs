@@ -37,7 +37,7 @@ impl Generators {
         Self { places, address, lanes: None, lease: LEASE, passed_by: None }
     }
 
-    /// As they were typed. Nodes of a Slurm job reach this one at the address that Slurm knows.
+    /// As they were typed. Nodes of a Slurm job reach this one, if it is the subject, at the address that Slurm knows.
     ///
     /// # Errors
     /// Slurm does not say which nodes there are, or where this one is.
@@ -45,7 +45,7 @@ impl Generators {
         let places = lab.places()?;
         let on_nodes = places.iter().any(|place| matches!(place, Place::Slurm(_)));
         let address = match lab.address {
-            None if on_nodes => Some(bakeoff_reach::own_address()?),
+            None if on_nodes && lab.subject.is_none() => Some(bakeoff_reach::own_address()?),
             given => given,
         };
         Ok(Self { passed_by: lab.passed_by.clone(), ..Self::at(places, address) })
