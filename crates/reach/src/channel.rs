@@ -1,132 +1,41 @@
-//! Channels to far ends: launchers, their standard input and output, beats, and the loss of any of them.
+//! Channels to far ends: orders, the wait for their answers, the end, and the loss of any of them.
 //!
-//! Measuring side. Owns the launchers' processes and the threads that read them; a beat and its answer are all that
-//! happens while load runs. No exit code of a launcher means anything: a channel that closes before `stopped` is a loss.
+//! Measuring side. Owns the launchers ([`super::peers`]) and the threads beside them. No exit code of a launcher means
+//! anything: a channel that closes before `stopped` is a loss.
 
 use super::error::ReachError;
 use super::executable::{self, Executable};
-use super::incoming::Incoming;
 use super::launch::launched;
 use super::lease::{Leases, Loss, LossCause};
-use super::message::{Answer, EndInfo, Line, Order, PROTOCOL, PieceOf, Speech, line};
+use super::message::{Answer, EndInfo, Order, PROTOCOL, Speech, line};
+use super::peers::{End, Peer, SHOWN, Shared, Sink, State, wait_for};
 use super::place::Place;
+use super::pulse::pulse;
+use super::readers::{hear, note_words};
+use super::trip::Trip;
 use bakeoff_results::digest;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
 
 /// Time within which all far ends are there.
 const THERE_WITHIN: Nanos = Nanos::from_secs(60);
 /// Until it is answered a `hello` is said again and again.
 const AGAIN: Nanos = Nanos::from_secs(1);
-/// Longest time until Ctrl-C or a loss is noticed.
-const LOOK: Duration = Duration::from_millis(50);
 /// Time to end after `stop`; then launchers are killed.
 const STOP_WITHIN: Nanos = Nanos::from_secs(1);
 /// Time for the last words of a launcher whose channel closed: on a busy machine they come late.
 const LAST_WORDS_WITHIN: Nanos = Nanos::from_secs(3);
-/// Bytes that a launcher or a login shell may print before the far end speaks.
-const NOISE: usize = 1 << 16;
-/// Characters of last words that are shown.
-const SHOWN: usize = 300;
-/// Most bytes of a piece.
-const LARGEST_PIECE: u64 = 1 << 24;
 
 /// How bytes are passed on to a far end: [`Channels::mouth`].
 pub type Mouth = Arc<dyn Fn(u32, bool, &[u8]) + Send + Sync>;
-
-/// Where pieces go: what they are of, the bytes before them, and the bytes.
-pub type Sink = Box<dyn FnMut(PieceOf, u64, &[u8]) -> io::Result<()> + Send>;
 
 /// All channels to far ends of a kind.
 pub struct Channels<S: Speech> {
     shared: Arc<Shared<S>>,
     numbers: AtomicU64,
-}
-
-struct Shared<S: Speech> {
-    clock: MonotonicClock,
-    lease: Nanos,
-    peers: Vec<Peer>,
-    state: Mutex<State<S>>,
-    changed: Condvar,
-    sink: Mutex<Option<Sink>>,
-}
-
-/// One launcher.
-struct Peer {
-    place: String,
-    trial: String,
-    child: Mutex<Child>,
-    input: Mutex<Option<ChildStdin>>,
-}
-
-impl Peer {
-    /// Ends the launcher, if it does not end by itself while it may.
-    fn end(&self, may_yet: impl Fn() -> bool) {
-        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        while may_yet() && matches!(child.try_wait(), Ok(None)) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-}
-
-struct State<S: Speech> {
-    leases: Leases,
-    ends: Vec<End<S::Answer>>,
-    /// Why a piece could not be kept.
-    unkept: Option<String>,
-    /// Nothing is to be said any more.
-    over: bool,
-}
-
-/// State of a far end.
-struct End<A> {
-    /// Its host, once it has said so.
-    host: Option<String>,
-    /// By the number of the order.
-    answers: BTreeMap<u64, Answer<A>>,
-    /// Its launcher's last words.
-    said: String,
-    /// Nothing more will be said there.
-    has_said_all: bool,
-    /// The beat that is not answered yet, and when it was sent.
-    beat: Option<(u64, Nanos)>,
-    /// The shortest round trip.
-    trip: Option<Trip>,
-}
-
-impl<A> Default for End<A> {
-    fn default() -> Self {
-        Self {
-            host: None,
-            answers: BTreeMap::new(),
-            said: String::new(),
-            has_said_all: false,
-            beat: None,
-            trip: None,
-        }
-    }
-}
-
-/// A beat and its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trip {
-    /// From one to the other.
-    pub time: Nanos,
-    /// The far end's monotonic clock less this one's.
-    mono_offset_ns: i64,
-    /// The same of the wall clocks.
-    pub wall_offset_ns: i64,
 }
 
 /// Outcome of waiting for answers.
@@ -135,55 +44,6 @@ pub enum Waited<A> {
     All(Vec<A>),
     /// Ctrl-C.
     Interrupted,
-}
-
-impl<S: Speech> Shared<S> {
-    fn state(&self) -> MutexGuard<'_, State<S>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State<S>)) {
-        change(&mut self.state());
-        self.changed.notify_all();
-    }
-
-    /// A channel that is closed says so by itself: its reader notices.
-    fn say(&self, end: usize, line: &[u8], raw: &[u8]) {
-        let mut input = self.peers[end].input.lock().unwrap_or_else(PoisonError::into_inner);
-        put(&mut input, line, raw);
-    }
-
-    /// Says it once nothing else is being said there; false: something is until after this moment.
-    fn say_by(&self, end: usize, line: &[u8], until: Nanos) -> bool {
-        loop {
-            if let Ok(mut input) = self.peers[end].input.try_lock() {
-                put(&mut input, line, &[]);
-                return true;
-            }
-            if self.clock.now() >= until {
-                return false;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// What a shell that lacks the run's executable is sent; each piece that goes renews the lease.
-    fn send_executable(&self, end: usize) -> io::Result<()> {
-        let mut input = self.peers[end].input.lock().unwrap_or_else(PoisonError::into_inner);
-        let renew = || self.state().leases.heard(end, self.clock.now());
-        input.as_mut().map_or(Ok(()), |input| executable::send(input, renew))
-    }
-
-    fn kill(&self, end: usize) {
-        let mut child = self.peers[end].child.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = child.kill();
-    }
-}
-
-fn put(input: &mut Option<ChildStdin>, line: &[u8], raw: &[u8]) {
-    if let Some(input) = input {
-        let _ = input.write_all(line).and_then(|()| input.write_all(raw)).and_then(|()| input.flush());
-    }
 }
 
 impl<S: Speech> Channels<S> {
@@ -546,152 +406,5 @@ impl<S: Speech> Channels<S> {
 impl<S: Speech> Drop for Channels<S> {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-fn wait_for<'s, S: Speech>(changed: &Condvar, state: MutexGuard<'s, State<S>>) -> MutexGuard<'s, State<S>> {
-    changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0
-}
-
-/// Keeps what a launcher says on standard error, and its last line.
-fn note_words<S: Speech>(shared: &Shared<S>, end: usize, errors: ChildStderr, log: Option<&Path>) {
-    let mut errors = BufReader::new(errors);
-    let mut text = Vec::new();
-    while let Ok(1..) = errors.read_until(b'\n', &mut text) {
-        let _ = log.map(|log| append(log, &text));
-        let words = String::from_utf8_lossy(&text).trim().to_owned();
-        if !words.is_empty() {
-            shared.change(|state| state.ends[end].said = words);
-        }
-        text.clear();
-    }
-    shared.change(|state| state.ends[end].has_said_all = true);
-}
-
-fn append(log: &Path, text: &[u8]) -> io::Result<()> {
-    log.parent().map_or(Ok(()), fs::create_dir_all)?;
-    OpenOptions::new().create(true).append(true).open(log)?.write_all(text)
-}
-
-/// Reads what a far end answers. What is printed before its first answer is not its own.
-fn hear<S: Speech>(shared: &Shared<S>, end: usize, output: ChildStdout) {
-    let renew = || shared.state().leases.heard(end, shared.clock.now());
-    let mut incoming = Incoming::new(output, renew);
-    let (mut noise, mut is_known) = (0, false);
-    while let Ok(Some(text)) = incoming.line() {
-        let now = shared.clock.now();
-        match serde_json::from_slice::<Line<Answer<S::Answer>>>(&text) {
-            Ok(Line { n, say: Answer::Need { machine } }) => {
-                if let Err(why) = executable::demand_kind(&machine) {
-                    shared.change(|state| answered(state, end, (n, Answer::Refused { why }), now));
-                } else if shared.send_executable(end).is_err() {
-                    break;
-                }
-            }
-            Ok(Line { say: Answer::Piece { of, at, bytes }, .. }) => {
-                if let Err(why) = keep(shared, &mut incoming, (of, at, bytes)) {
-                    shared.change(|state| state.unkept = Some(why));
-                    break;
-                }
-            }
-            Ok(Line { n, say }) => {
-                is_known = true;
-                shared.change(|state| answered(state, end, (n, say), now));
-            }
-            Err(_) if !is_known && noise + text.len() < NOISE => noise += text.len() + 1,
-            Err(_) => {
-                let words = String::from_utf8_lossy(&text).chars().take(SHOWN).collect::<String>();
-                shared.change(|state| state.ends[end].said = format!("`{words}`, which is no answer"));
-                break;
-            }
-        }
-    }
-    shared.change(|state| state.leases.closed(end));
-}
-
-/// Passes a piece on.
-fn keep<S: Speech, R: Read, F: Fn()>(
-    shared: &Shared<S>,
-    incoming: &mut Incoming<R, F>,
-    (of, at, bytes): (PieceOf, u64, u64),
-) -> Result<(), String> {
-    let said = |why: &dyn std::fmt::Display| format!("what came of {of} cannot be kept: {why}");
-    if bytes > LARGEST_PIECE {
-        return Err(said(&format!("{bytes} bytes are more than a piece has")));
-    }
-    let piece = incoming.bytes(bytes).map_err(|why| said(&why))?;
-    let piece = piece.ok_or_else(|| said(&"the channel closed in the middle of it"))?;
-    let mut sink = shared.sink.lock().unwrap_or_else(PoisonError::into_inner);
-    let sink = sink.as_mut().ok_or_else(|| said(&"nobody asked for it"))?;
-    sink(of.clone(), at, &piece).map_err(|why| said(&why))
-}
-
-fn answered<S: Speech>(
-    state: &mut State<S>,
-    index: usize,
-    (n, answer): (u64, Answer<S::Answer>),
-    now: Nanos,
-) {
-    let end = &mut state.ends[index];
-    match answer {
-        Answer::Beat { mono_ns, wall_ns } => {
-            let Some((_, sent)) = end.beat.take_if(|(beat, _)| *beat == n) else { return };
-            let trip = Trip::of(sent, now, mono_ns, wall_ns);
-            if end.trip.is_none_or(|best| trip.time < best.time) {
-                end.trip = Some(trip);
-            }
-        }
-        Answer::Stopped => state.leases.stopped(index),
-        other => {
-            end.answers.insert(n, other);
-        }
-    }
-}
-
-impl Trip {
-    fn of(sent: Nanos, now: Nanos, mono_ns: u64, wall_ns: u64) -> Self {
-        let time = now.since(sent);
-        let middle = sent.get() + time.get() / 2;
-        let wall =
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        let wall_middle = wall.saturating_sub(time.get() / 2);
-        Self {
-            time,
-            mono_offset_ns: mono_ns.wrapping_sub(middle).cast_signed(),
-            wall_offset_ns: wall_ns.wrapping_sub(wall_middle).cast_signed(),
-        }
-    }
-}
-
-/// Says beats until the end, and kills the launcher of a far end that is lost: whoever writes to it goes on.
-fn pulse<S: Speech>(shared: &Shared<S>) {
-    let every = shared.lease.times(0.25);
-    let (mut next, mut n) = (shared.clock.now(), 1);
-    loop {
-        let mut state = shared.state();
-        let now = shared.clock.now();
-        let lost = state.leases.lost(now);
-        if state.over || lost.is_some() {
-            drop(state);
-            if let Some(loss) = lost {
-                shared.kill(loss.end);
-            }
-            shared.changed.notify_all();
-            return;
-        }
-        drop(state);
-        if now >= next {
-            let mut until_next = every;
-            for end in 0..shared.peers.len() {
-                let now = shared.clock.now();
-                shared.state().ends[end].beat = Some((n, now));
-                // A transfer that is under way renews the lease as well; but what a round trip takes is known by a beat alone.
-                if !shared.say_by(end, &line(n, &Order::<S::Order>::Beat), now) {
-                    until_next = every.min(Nanos::from_duration(LOOK));
-                }
-            }
-            (next, n) = (now + until_next, n + 2);
-        }
-        thread::sleep(LOOK.min(every.as_duration()));
     }
 }
