@@ -1,9 +1,12 @@
-//! BPF calls of the kernel that no library offers.
+//! BPF calls of the kernel that no library offers, and what `/proc` says of programs.
 //!
-//! Measured side, cold. Owns two calls.
+//! Measured side, cold. Owns two calls, and the form of `fdinfo`.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 
 /// `MEMBARRIER_CMD_GLOBAL` of `linux/membarrier.h`.
 const GLOBAL: u32 = 1;
@@ -66,8 +69,36 @@ pub fn attached(hook: Hook<'_>) -> io::Result<Vec<u32>> {
     Ok(ids.into_iter().take_while(|id| *id > 0).collect())
 }
 
+/// Programs that processes hold, with their tags: the kernel's digest of a program's instructions, without its maps.
+/// `/proc` says it of their descriptors to whoever may look at them, where the call by number asks for CAP_SYS_ADMIN.
+pub fn held() -> BTreeMap<u32, String> {
+    let below = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let descriptors = below("/proc".into()).flat_map(|process| below(process.path().join("fd")));
+    let programs = descriptors
+        .filter(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:bpf-prog"));
+    programs.filter_map(|fd| tag_of(&fs::read_to_string(said_of(&fd.path())?).ok()?)).collect()
+}
+
+/// `/proc/7/fdinfo/3` of `/proc/7/fd/3`.
+fn said_of(descriptor: &Path) -> Option<PathBuf> {
+    Some(descriptor.parent()?.parent()?.join("fdinfo").join(descriptor.file_name()?))
+}
+
+fn tag_of(said: &str) -> Option<(u32, String)> {
+    let value =
+        |key: &str| said.lines().find_map(|line| Some(line.strip_prefix(key)?.trim_start().to_owned()));
+    Some((value("prog_id:")?.parse().ok()?, value("prog_tag:")?))
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_program_has_number_and_tag() {
+        let said = "pos:\t0\nprog_type:\t3\nprog_tag:\t3b185187f1855c4c\nprog_id:\t12\n";
+        assert_eq!(super::tag_of(said), Some((12, "3b185187f1855c4c".to_owned())));
+        assert_eq!(super::tag_of("pos:\t0\nprog_tag:\tab\n"), None);
+    }
+
     #[test]
     fn it_comes_back() {
         super::wait_for_programs().unwrap();

@@ -8,6 +8,8 @@ use bakeoff_layers_police::rules::table::RuleTable;
 use bakeoff_sys::bpf::{Hook, attached};
 use bakeoff_sys::namespace::Namespace;
 use nix::sys::signal::Signal;
+use std::process::{Child, Command};
+use std::time::Duration;
 
 #[test]
 fn other_rules_are_in_force_after_sighup_and_broken_ones_never() {
@@ -127,6 +129,55 @@ fn interfaces_that_come_and_go_are_noticed() {
     assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
 }
 
+/// Another program, which lets everything pass, and after which none is asked: while it runs.
+struct Stranger(Child);
+
+impl Stranger {
+    /// BPF_PROG_LOAD of `return TCX_PASS`, then BPF_LINK_CREATE before all others.
+    fn first_on_lo(site: &Site) -> Self {
+        let load = "import ctypes,struct,time\nl=ctypes.CDLL(None)\n\
+            i=ctypes.create_string_buffer(bytes([0xb7]+[0]*7+[0x95]+[0]*7)); g=ctypes.create_string_buffer(b'GPL')\n\
+            def call(n,b):\n  r=l.syscall(321,n,ctypes.create_string_buffer(b.ljust(128,bytes(1))),128); assert r>=0; return r\n\
+            p=call(5,struct.pack('IIQQ',3,2,ctypes.addressof(i),ctypes.addressof(g)))\n\
+            k=call(28,struct.pack('IIII',p,1,46,8)); time.sleep(60)";
+        Self(site.spawn(Command::new("/usr/bin/python3").args(["-c", load])))
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Each would be the first, and in between packets would pass.
+#[test]
+fn two_daemons_on_an_interface_leave_each_other_where_they_are() {
+    if !may_run("two_daemons_on_an_interface_leave_each_other_where_they_are", &[NGINX]) {
+        return;
+    }
+    let site = Site::new();
+    let server = site.nginx();
+    let daemon = Daemon::start(&site, &server, RULES, &[]);
+    let order = || site.network.run(|| attached(Hook::Ingress(1)).unwrap()).unwrap();
+    let ours = order();
+    let other = || {
+        let mut other = Programs::load(&RuleTable::default(), PoliceMode::Off).unwrap();
+        other.attach("lo").unwrap();
+        other
+    };
+    let other = site.network.run(other).unwrap();
+    assert_eq!((order().len(), order().get(1)), (2, ours.first()), "the other is the first");
+    // The daemon has looked at its interfaces several times.
+    daemon.reload(RULES);
+    daemon.await_line("reloads 1");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!daemon.notes().contains("it is first again"), "{}", daemon.notes());
+    assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset, "it still decides");
+    drop(other);
+}
+
 #[test]
 fn our_programs_are_the_first_and_where_somebody_takes_them_off_they_come_back() {
     let test = "our_programs_are_the_first_and_where_somebody_takes_them_off_they_come_back";
@@ -135,18 +186,13 @@ fn our_programs_are_the_first_and_where_somebody_takes_them_off_they_come_back()
     }
     let site = Site::new();
     let server = site.nginx();
-    // Another program that lets everything pass, and after which none is asked.
-    let other = || {
-        let mut other = Programs::load(&RuleTable::default(), PoliceMode::Off).unwrap();
-        other.attach("lo").unwrap();
-        other
-    };
-    let order = || attached(Hook::Ingress(1)).unwrap();
-    let before = site.network.run(other).unwrap();
-    let theirs = site.network.run(order).unwrap();
+    let order = || site.network.run(|| attached(Hook::Ingress(1)).unwrap()).unwrap();
+    let before = Stranger::first_on_lo(&site);
+    until("the stranger's is there", || order().len() == 1);
+    let theirs = order();
     let daemon = Daemon::start(&site, &server, RULES, &[]);
-    assert_eq!(site.network.run(order).unwrap().get(1), theirs.first(), "ours is the first");
-    let again = site.network.run(other).unwrap();
+    assert_eq!(order().get(1), theirs.first(), "ours is the first");
+    let again = Stranger::first_on_lo(&site);
     until("ours is the first again", || daemon.notes().contains("it is first again"));
     assert_eq!(site.ask("127.0.1.1", "/noaccess"), Got::Reset);
     drop((before, again));

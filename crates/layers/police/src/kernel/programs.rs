@@ -15,7 +15,7 @@ use aya::programs::{
 use aya::sys::Stats;
 use aya::{Ebpf, include_bytes_aligned};
 use bakeoff_layers_base::named;
-use bakeoff_sys::bpf::{Hook, attached};
+use bakeoff_sys::bpf::{Hook, attached, held};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +58,8 @@ pub struct Programs {
     strangers: Filled,
     /// By the number of their interface.
     links: BTreeMap<u32, Vec<FdLink>>,
+    /// Programs of other daemons of this build, as they were when one was last asked about.
+    others: BTreeSet<u32>,
 }
 
 /// Makes the kernel measure the run time of all BPF programs of the machine, while the descriptor is open. Needs
@@ -95,6 +97,7 @@ impl Programs {
             steered: BTreeSet::new(),
             strangers: Filled::default(),
             links: BTreeMap::new(),
+            others: BTreeSet::new(),
         };
         programs.swap(table)?;
         Ok(programs)
@@ -202,19 +205,34 @@ impl Programs {
         self.links.remove(&interface);
     }
 
-    /// Whether no packet that comes in through an interface is seen by another program first; `driver` is the number of
-    /// the one in its driver.
+    /// Whether no packet that comes in through an interface is seen by a stranger's program first; `driver` is the number
+    /// of the one in its driver. Programs of other daemons of this build pass on what is not theirs: were each of them to
+    /// be the first, they would take turns, and between two of them packets would pass.
     ///
     /// # Errors
     /// A program is not loaded.
-    pub fn is_first(&self, interface: u32, driver: Option<u32>) -> Result<bool, KernelError> {
+    pub fn is_first(&mut self, interface: u32, driver: Option<u32>) -> Result<bool, KernelError> {
         let links = self.links.get(&interface).map_or(0, Vec::len);
-        let first = attached(Hook::Ingress(interface)).unwrap_or_default().first().copied();
+        let there = attached(Hook::Ingress(interface)).unwrap_or_default();
         Ok(match links {
             0 => false,
-            1 => first == Some(self.id("police")?),
-            _ => first == Some(self.id("heads")?) && driver == Some(self.id("flood")?),
+            1 => self.leads("police", &there)?,
+            _ => self.leads("heads", &there)? && driver == Some(self.id("flood")?),
         })
+    }
+
+    /// Whether our program is there, behind none but police's.
+    fn leads(&mut self, name: &'static str, there: &[u32]) -> Result<bool, KernelError> {
+        let own = self.id(name)?;
+        let Some(at) = there.iter().position(|id| *id == own) else { return Ok(false) };
+        let before = there.get(..at).unwrap_or_default();
+        if before.iter().any(|id| !self.others.contains(id)) {
+            let tag = |name| Some(format!("{:016x}", self.program(name).ok()?.info().ok()?.tag()));
+            let own = ["police", "heads"].map(tag);
+            let police = held().into_iter().filter(|(_, tag)| own.iter().flatten().any(|own| own == tag));
+            self.others = police.map(|(id, _)| id).collect();
+        }
+        Ok(before.iter().all(|id| self.others.contains(id)))
     }
 
     fn id(&self, name: &'static str) -> Result<u32, KernelError> {
