@@ -29,7 +29,7 @@ pub struct SliceCounters {
     pub bytes: u64,
     /// Replies by status code, good or not.
     pub statuses: BTreeMap<u16, u64>,
-    /// From the first request's due time to the last reply.
+    /// From the first request's due time to the last reply; slices by time: their time.
     pub wall_ns: u64,
     /// Connections opened.
     pub connections: u64,

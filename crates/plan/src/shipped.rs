@@ -51,6 +51,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "afpa-rate", text: include_str!("../../../plans/afpa-rate.toml") },
     ShippedPlan { name: "afpa-overload", text: include_str!("../../../plans/afpa-overload.toml") },
     ShippedPlan { name: "afpa-step", text: include_str!("../../../plans/afpa-step.toml") },
+    ShippedPlan { name: "afpa-link", text: include_str!("../../../plans/afpa-link.toml") },
     ShippedPlan { name: "afpa-cache", text: include_str!("../../../plans/afpa-cache.toml") },
     ShippedPlan { name: "cache-verdict", text: include_str!("../../../plans/cache-verdict.toml") },
     ShippedPlan { name: "compile", text: include_str!("../../../plans/compile.toml") },

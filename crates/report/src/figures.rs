@@ -159,14 +159,32 @@ pub(crate) fn beside(row: &StudyRow) -> (String, String) {
     )
 }
 
-/// How a run's figure lies to a published one, in a word or two.
-pub(crate) const fn standing(standing: Standing) -> &'static str {
-    match standing {
+/// How a run's figure lies to a published one, in a word or two. An interval that holds no cost as well tells too little:
+/// `inside or none (12 x)` has how many times as long a run would tell the two apart.
+pub(crate) fn standing(row: &StudyRow) -> String {
+    let word = match row.standing {
         Standing::Inside => "inside",
         Standing::Higher => "higher",
         Standing::Lower => "lower",
         Standing::NotComparable => "not comparable",
+    };
+    let open = (row.standing == Standing::Inside).then(|| times_longer(row)).flatten();
+    open.map_or(word.to_owned(), |times| format!("{word} or none ({times:.0} x)"))
+}
+
+/// Rounds to measure in place of one, until an interval that holds the published figure and no cost has room for one of
+/// them: its width falls with the square root of their number. Two digits, rounded up; `None`: it is narrow enough, or nothing was
+/// published.
+fn times_longer(row: &StudyRow) -> Option<f64> {
+    let none = if row.unit == "x" { 1.0 } else { 0.0 };
+    let (low, high) = finite(row.low).zip(finite(row.high))?;
+    let distance = (row.published_value - none).abs();
+    if !(low..=high).contains(&none) || distance <= 0.0 {
+        return None;
     }
+    let times = ((high - low) / distance).powi(2);
+    let step = 10_f64.powf(times.log10().floor() - 1.0).max(1.0);
+    Some((times / step).ceil() * step)
 }
 
 /// A fraction as signed percent with its unit, for axes and notes.

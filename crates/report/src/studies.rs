@@ -257,13 +257,7 @@ fn stated_line(row: &StudyRow, has_columns: bool) -> Vec<String> {
         .filter(|word| ![&row.row, &row.column].contains(word));
     let name = of.map_or_else(|| row.row.clone(), |word| format!("{} ({word})", row.row));
     let column = if has_columns { format!(", {}", row.column) } else { String::new() };
-    vec![
-        format!("{name}{column}"),
-        row.published.clone(),
-        ours,
-        interval,
-        figures::standing(row.standing).to_owned(),
-    ]
+    vec![format!("{name}{column}"), row.published.clone(), ours, interval, figures::standing(row)]
 }
 
 /// Rows that have their reason in common share a line.
@@ -302,6 +296,6 @@ fn place(row: &StudyRow, rows: &[&StudyRow]) -> String {
 fn line(kind: &str, row: &StudyRow, rows: &[&StudyRow]) -> Vec<String> {
     let (ours, interval) = figures::beside(row);
     let figure = words::short(kind, &row.meter).to_owned();
-    let word = figures::standing(row.standing).to_owned();
+    let word = figures::standing(row);
     vec![place(row, rows), row.published.clone(), ours, interval, figure, word]
 }

@@ -152,6 +152,9 @@ pub struct ArmResult {
     /// judged by them. Keys are meter names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub estimates: BTreeMap<String, OwnFigure>,
+    /// Rates with intervals of 95 %, each by itself, where the generator was not their limit. Keys are meter names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rates: BTreeMap<String, OwnFigure>,
     /// Heads of its replies that were judged, where our origin stands behind a front.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<HeadCounts>,
@@ -173,6 +176,9 @@ pub struct ArmResult {
     pub steady: Option<SteadyResult>,
     /// Why the arm is invalid, if it is.
     pub invalid: Option<String>,
+    /// Why its replies and bytes a second are none either; a late generator spoils costs and times before them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates_invalid: Option<String>,
     /// `webstone` workload: the figures that WebStone prints.
     pub webstone: Option<WebstoneFigures>,
 }
@@ -260,9 +266,15 @@ pub struct OperationFigures {
     /// First contacts in `files` workloads: what one consisted of by the layer's own account, the mean in ns by the name of the step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps_ns: BTreeMap<String, f64>,
+    /// The same steps with intervals of 95 % over rounds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub step_estimates: BTreeMap<String, OwnFigure>,
     /// Median over rounds of time and CPU per operation and of bytes per second. Keys are meter
     /// names.
     pub meters: BTreeMap<String, f64>,
+    /// The same meters with intervals of 95 %, each by itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub estimates: BTreeMap<String, OwnFigure>,
 }
 
 /// One population, as if nobody else had asked. Exploratory: the verdict stands on all together.
@@ -308,6 +320,9 @@ pub struct PopulationFigures {
     pub invalid: Option<String>,
     /// Median over rounds of replies, bytes and refusals per second. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
+    /// The same meters with intervals of 95 %, each by itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub estimates: BTreeMap<String, OwnFigure>,
 }
 
 /// WebStone's own metrics, over all slices of an arm.

@@ -247,6 +247,9 @@ pub struct SubjectSetup {
     /// How much it was asked for, where that was not the same for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
+    /// The same as a rate, 1/s, where its clock has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
     /// What stands before it with a port of its own, outermost first; `server` is what is behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fronts: Vec<FrontSetup>,

@@ -33,6 +33,7 @@ fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &st
         statuses: all.statuses,
         subject: setup.subjects.get(arm).cloned().unwrap_or_default(),
         invalid: invalid::reason(setup, table, off, arm),
+        rates_invalid: invalid::reason_of_rates(setup, table, off, arm),
         deviation: series.figures(arm, primary(setup)).and_then(|figures| coefficient_of_variation(&figures)),
         full: bound::of(&column.counters),
         handshakes: handshakes::sum(&column.counters),

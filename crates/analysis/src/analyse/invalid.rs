@@ -4,7 +4,7 @@ use super::series::{GeneratorTable, Series, Table, primary};
 use super::{handshakes, lateness};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
-use bakeoff_meter::{ErrorClass, HitCounts, SliceCounters};
+use bakeoff_meter::{ErrorClass, HitCounts, Meter, SliceCounters};
 use bakeoff_results::{PopulationSetup, Setup, WRONG_BYTES, second};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
@@ -34,6 +34,18 @@ pub(super) fn reason(
     own.or_else(of_baseline)
         .or_else(|| late(setup, table.main(), arm, 1.0))
         .or_else(|| of_generators(setup, table, arm))
+}
+
+/// The reason why its rates, compared with nobody's, are no figures either.
+pub(super) fn reason_of_rates(
+    setup: &Setup,
+    table: &Table,
+    off: &BTreeMap<String, String>,
+    arm: &str,
+) -> Option<String> {
+    let off = off.get(arm).map(|said| format!("its layer was not on at every start ({said})"));
+    off.or_else(|| own_reason(setup, table, arm))
+        .or_else(|| lateness::spoils_own_rates(setup, table.main(), arm))
 }
 
 /// The fault of one generator among several; all together may hide it.
@@ -168,22 +180,39 @@ fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> S
     })
 }
 
-/// Reason why throughput and times of the arm say nothing in these rounds, though its cost per request may.
-pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+/// Reason why this figure of the arm, its throughput or a time, says nothing in these rounds, though its cost per request
+/// may.
+pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str, meter: &Meter) -> Option<String> {
     if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return None;
     }
     if lateness::bound(setup, series).is_some() {
-        return lateness::spoils_times(setup, series, arm);
+        return match meter.is_speed() {
+            true => lateness::spoils_rates(setup, series, arm),
+            false => lateness::spoils_times(setup, series, arm),
+        };
     }
     let baseline = setup.baseline_of(arm);
     [arm.to_owned(), baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
-        let counters = &series.column(&name).counters;
-        let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
+        let busy = busy(series, &name);
         let share = Ratio::new(busy.min(1.0))?;
         (busy >= GENERATOR_LIMIT)
             .then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
     })
+}
+
+/// Whether the generator was the limit of an arm's rates, compared with nobody's.
+pub(super) fn limits_own_rates(setup: &Setup, series: &Series, arm: &str) -> bool {
+    match lateness::bound(setup, series) {
+        Some(_) => lateness::spoils_own_rates(setup, series, arm).is_some(),
+        None => busy(series, arm) >= GENERATOR_LIMIT,
+    }
+}
+
+/// Mean share of its core that the generator's busiest thread used.
+fn busy(series: &Series, arm: &str) -> f64 {
+    let counters = &series.column(arm).counters;
+    counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64
 }
 
 #[cfg(test)]

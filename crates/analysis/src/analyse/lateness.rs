@@ -1,8 +1,8 @@
-//! Lateness of the generator, which spoils response times before it spoils a cost.
+//! Lateness of the generator, which spoils response times before it spoils rates and costs.
 //!
-//! Pure, cold. A request that is sent late is answered late, so its time says nothing about the server. The CPU that it
-//! takes is another matter: it is that of the same work, as long as every arm had the load that was asked for, and none
-//! had it in another shape than its baseline.
+//! Pure, cold. A request that is sent late is answered late, so its time says nothing about the server. What a server
+//! makes in a second is another matter: it is what it made of the load that was asked for, as long as it had that. So is
+//! the CPU that a request takes, if none had the load in another shape than its baseline.
 
 use super::series::Series;
 use bakeoff_meter::{Aggregation, Meter, SliceCounters};
@@ -14,6 +14,9 @@ use bakeoff_units::{Nanos, PerSecond, Ratio};
 /// wrong by no more than this share of it.
 const RATE_WITHIN: f64 = 0.02;
 
+/// Standard deviations by which the number of requests that come by chance may be off.
+const BY_CHANCE: f64 = 3.0;
+
 /// How an arm was asked.
 #[derive(Clone, Debug, PartialEq)]
 struct Asked {
@@ -22,6 +25,10 @@ struct Asked {
     lateness: Nanos,
     /// Requests per second while it was loaded.
     rate_per_s: f64,
+    /// The rate asked for; `None` where there is none, as in bursts or a log's own gaps.
+    wanted_per_s: Option<f64>,
+    /// How far the two may be apart, as a share.
+    within: f64,
 }
 
 /// Why the arm's times say nothing: the generator was late for it or its baseline.
@@ -30,10 +37,20 @@ pub(super) fn spoils_times(setup: &Setup, series: &Series, arm: &str) -> Option<
     latest(&with_baseline(setup, series, arm), bound).map(|of| of.in_words(bound, arm))
 }
 
-/// Why its cost says nothing either; `share`: the part of the rate that these rounds are of.
+/// Why its rates say nothing either.
+pub(super) fn spoils_rates(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    off(bound(setup, series)?, &with_baseline(setup, series, arm), arm)
+}
+
+/// Why its rates, compared with nobody's, say nothing either.
+pub(super) fn spoils_own_rates(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    off(bound(setup, series)?, &[asked(setup, series, arm)], arm)
+}
+
+/// Why its cost says nothing either; `share`: the part of the rate asked for that these rounds are of.
 pub(super) fn spoils_cost(setup: &Setup, series: &Series, arm: &str, share: f64) -> Option<String> {
-    let (bound, asked) = (bound(setup, series)?, rate(setup, series).map(|rate| rate * share));
-    reason(bound, asked, &with_baseline(setup, series, arm), arm)
+    let bound = bound(setup, series)?;
+    reason(bound, &with_baseline(setup, series, arm).map(|of| of.of_share(share)), arm)
 }
 
 /// Whether a figure is one of times, or of what a server does per unit of time.
@@ -50,24 +67,34 @@ pub(super) fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
     }
 }
 
-/// The rate asked for; `None` where there is none, as in bursts or a log's own gaps.
-fn rate(setup: &Setup, series: &Series) -> Option<f64> {
+fn rate(setup: &Setup, series: &Series, arm: &str) -> Option<f64> {
     let load = series.load.and_then(|load| setup.design.loads.get(load as usize));
-    load.map(|load| load.rate_per_s).or(setup.rate_per_s)
+    let own = || setup.subjects.get(arm).and_then(|subject| subject.rate_per_s);
+    load.map(|load| load.rate_per_s).or(setup.rate_per_s).or_else(own)
 }
 
 /// The arm, then both processes of its baseline.
 fn with_baseline(setup: &Setup, series: &Series, arm: &str) -> [Asked; 3] {
     let baseline = setup.baseline_of(arm);
-    [arm.to_owned(), baseline.to_owned(), second(baseline)].map(|arm| {
-        let column = series.column(&arm);
-        let all = SliceCounters::sum(&column.counters);
-        let lateness = column.merged.lateness.quantile(0.99);
-        Asked { arm, lateness, rate_per_s: all.requests as f64 * 1e9 / all.wall_ns.max(1) as f64 }
-    })
+    [arm, baseline, &second(baseline)].map(|arm| asked(setup, series, arm))
+}
+
+fn asked(setup: &Setup, series: &Series, arm: &str) -> Asked {
+    let column = series.column(arm);
+    let all = SliceCounters::sum(&column.counters);
+    let lateness = column.merged.lateness.quantile(0.99);
+    let rate_per_s = all.requests as f64 * 1e9 / all.wall_ns.max(1) as f64;
+    let by_chance = setup.load.contains("poisson") || series.load.is_some();
+    let chance = if by_chance { BY_CHANCE / (all.requests.max(1) as f64).sqrt() } else { 0.0 };
+    let wanted_per_s = rate(setup, series, arm);
+    Asked { arm: arm.to_owned(), lateness, rate_per_s, wanted_per_s, within: RATE_WITHIN.max(chance) }
 }
 
 impl Asked {
+    fn of_share(self, share: f64) -> Self {
+        Self { wanted_per_s: self.wanted_per_s.map(|rate| rate * share), ..self }
+    }
+
     fn in_words(&self, bound: Nanos, arm: &str) -> String {
         let whose = if self.arm == arm { String::new() } else { format!(" of the baseline {}", self.arm) };
         late(&whose, self.lateness, bound)
@@ -82,18 +109,28 @@ pub(super) fn late(whose: &str, lateness: Nanos, bound: Nanos) -> String {
 }
 
 /// The latest of them, if it is later than it may be.
-fn latest(all: &[Asked; 3], bound: Nanos) -> Option<&Asked> {
+fn latest(all: &[Asked], bound: Nanos) -> Option<&Asked> {
     all.iter().filter(|of| of.lateness > bound).max_by_key(|of| of.lateness)
 }
 
-fn reason(bound: Nanos, asked: Option<f64>, all: &[Asked; 3], arm: &str) -> Option<String> {
+/// Late, and an arm had another rate than was asked for.
+fn off(bound: Nanos, all: &[Asked], arm: &str) -> Option<String> {
     let late = latest(all, bound)?.in_words(bound, arm);
-    let Some(asked) = asked else { return Some(late) };
-    let is_off = |of: &&Asked| (of.rate_per_s - asked).abs() > RATE_WITHIN * asked;
-    if let Some(off) = all.iter().find(is_off) {
-        let (name, rate) = (&off.arm, PerSecond::new(off.rate_per_s).unwrap_or(PerSecond::ONE));
-        let within = Ratio::new(RATE_WITHIN).unwrap_or_default();
-        return Some(format!("{late}, and {name} got {rate}, not within {within} of {asked}/s"));
+    all.iter().find_map(|of| {
+        let Some(wanted) = of.wanted_per_s else { return Some(late.clone()) };
+        ((of.rate_per_s - wanted).abs() > of.within * wanted).then(|| {
+            let rate = PerSecond::new(of.rate_per_s).unwrap_or(PerSecond::ONE);
+            let within = Ratio::new(of.within).unwrap_or_default();
+            format!("{late}, and {} got {rate}, not within {within} of {wanted}/s", of.arm)
+        })
+    })
+}
+
+/// The same, or late in another way than its baseline.
+fn reason(bound: Nanos, all: &[Asked; 3], arm: &str) -> Option<String> {
+    let late = latest(all, bound)?.in_words(bound, arm);
+    if let Some(off) = off(bound, all, arm) {
+        return Some(off);
     }
     let [own, a, a2] = all.each_ref().map(|of| of.lateness.get() as f64);
     let middle = f64::midpoint(a, a2);
@@ -118,9 +155,14 @@ mod tests {
             arm: arm.to_owned(),
             lateness: Nanos::from_micros(us),
             rate_per_s,
+            wanted_per_s: asked,
+            within: RATE_WITHIN,
         };
         let [b, a, a2] = sent;
-        reason(BOUND, asked, &[of(("b", b)), of(("a", a)), of(("a'", a2))], "b")
+        let all = [of(("b", b)), of(("a", a)), of(("a'", a2))];
+        let (rates, cost) = (off(BOUND, &all, "b"), reason(BOUND, &all, "b"));
+        assert!(rates.is_none() || rates == cost, "what spoils a rate spoils a cost");
+        cost
     }
 
     #[test]

@@ -87,8 +87,10 @@ pub fn analyse(stored: &StoredExperiment) -> Result<Results, AnalyseError> {
     let series = table.main();
     let mut arms = arm::results(setup, &table, &stored.slices);
     let (comparisons, estimates) = compare::all(setup, &table, &arms, stopped_by);
-    for (arm, own) in estimates {
-        arms.entry(arm).and_modify(|arm| arm.estimates = own);
+    let of = compare::Of { setup, table: &table, series, arms: &arms };
+    let rates: Vec<_> = estimates.keys().map(|arm| compare::rates(&of, arm)).collect();
+    for ((arm, estimates), rates) in estimates.into_iter().zip(rates) {
+        arms.entry(arm).and_modify(|arm| (arm.estimates, arm.rates) = (estimates, rates));
     }
     let mut warnings = warnings::all(setup, &table, &comparisons);
     warnings.extend(bound::differ(setup, &arms));

@@ -1,8 +1,8 @@
 //! Results by kind of operation, each as if it had been measured alone.
 
-use super::compare::{Of, per_slice};
+use super::compare::{self, Of, per_slice};
 use super::median::median;
-use super::series::{Series, Table};
+use super::series::Table;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, SliceCounters};
 use bakeoff_results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
@@ -34,23 +34,32 @@ fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
         operation: known.operation.clone(),
         count: known.count,
         comparisons: rows.collect(),
-        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of.series, arm, known))).collect(),
+        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of, arm, known))).collect(),
     }
 }
 
-fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigures {
-    let column = alone.column(arm);
+fn figures(of: &Of<'_>, arm: &str, known: &OperationSetup) -> OperationFigures {
+    let series = of.series;
+    let column = series.column(arm);
     let all = SliceCounters::sum(&column.counters);
     let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
-    let meters = SHOWN.into_iter().filter_map(catalogue::find);
+    let shown = || SHOWN.into_iter().filter_map(catalogue::find);
+    let steps_ns = steps(&column.counters, &known.operation);
+    let step = |name: &String| {
+        let each = column.counters.iter().map(|slice| steps(std::slice::from_ref(slice), &known.operation));
+        let figures: Option<Vec<f64>> = each.map(|steps| steps.get(name).copied()).collect();
+        Some((name.clone(), compare::over_rounds(series, &figures?)?))
+    };
     OperationFigures {
         tried: all.requests,
         errors: all.errors,
         bytes: all.bytes,
         refused: known.refused.get(arm).cloned(),
         time_ns: column.merged.response.quantiles(),
-        steps_ns: steps(&column.counters, &known.operation),
-        meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+        step_estimates: steps_ns.keys().filter_map(step).collect(),
+        steps_ns,
+        meters: shown().filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+        estimates: compare::alone(series, arm, shown()),
     }
 }
 

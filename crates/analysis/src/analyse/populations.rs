@@ -2,7 +2,7 @@
 //!
 //! Pure, cold. Each is looked at as if it had been alone; verdicts stand on all together.
 
-use super::compare::{Of, Quantiles, exploratory_rows};
+use super::compare::{self, Of, Quantiles, exploratory_rows};
 use super::invalid::spoiled_by;
 use super::median::median;
 use super::series::{Column, Table};
@@ -26,7 +26,9 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
         let rows = |arm| exploratory_rows(&of, &quantiles, &meters, arm);
         let figures_of = |arm: &String| {
             let invalid = spoiled_by(of_plan, &table.populations, arm);
-            (arm.clone(), PopulationFigures { invalid, ..figures(alone.main().column(arm)) })
+            let shown = SHOWN.into_iter().filter_map(catalogue::find);
+            let estimates = compare::alone(of.series, arm, shown);
+            (arm.clone(), PopulationFigures { invalid, estimates, ..figures(of.series.column(arm)) })
         };
         PopulationResult {
             population: known.population.clone(),
@@ -56,6 +58,7 @@ fn figures(column: &Column) -> PopulationFigures {
         lateness_ns: column.merged.lateness.quantiles(),
         invalid: None,
         meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+        estimates: BTreeMap::new(),
     }
 }
 
@@ -151,6 +154,8 @@ mod tests {
         let setup = setup();
         let table = table(&setup, 99, Nanos::ZERO);
         let [few, many] = [0, 1].map(|index| figures(table.populations[index].1.main().column("b")));
+        let of_one_round = all(&setup, &table, &BTreeMap::new());
+        assert!(of_one_round.iter().all(|of| of.arms["b"].estimates.is_empty()), "it has no interval");
         assert_eq!((few.requests, few.replies, few.errors["reset"]), (1010, 901, 99));
         assert_eq!((few.served, many.served), (Some(0.901), Some(1.0)));
         assert!((few.response_mean_ns - 2e6).abs() < 2e4, "{}", few.response_mean_ns);

@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. Its relation to the published figure is left to the parent.
 
 use crate::between::result::ComparisonRow;
-use bakeoff_meter::catalogue;
+use bakeoff_meter::{Meter, catalogue};
 use bakeoff_plan::study::{FigureLink, Measure};
 use bakeoff_results::{Comparison, PopulationResult, Results};
 use bakeoff_stats::{Level, Scale, Verdict, effect, effect_of};
@@ -31,21 +31,26 @@ impl Found {
     /// The arm's own figure, compared with nothing; its interval if it has one.
     fn own(link: &FigureLink, results: &Results) -> Option<Self> {
         let arm = results.arms.get(&link.arm)?;
-        let of_all = link.population.is_none() && link.operation.is_none();
-        let estimate = arm.estimates.get(link.meter).filter(|_| of_all);
-        let value = match (&link.operation, &link.population) {
-            (None, None) => *arm.meters.get(link.meter)?,
+        let is_speed = catalogue::find(link.meter).is_some_and(Meter::is_speed);
+        let (values, estimates, name) = match (&link.operation, &link.population) {
+            (None, None) if is_speed => (&arm.meters, &arm.rates, link.meter),
+            (None, None) => (&arm.meters, &arm.estimates, link.meter),
             (Some(word), _) => {
                 let operation = results.operations.iter().find(|own| own.operation == *word)?;
                 let figures = operation.arms.get(&link.arm)?;
                 match &link.step {
-                    Some(step) => *figures.steps_ns.get(step)?,
-                    None => *figures.meters.get(link.meter)?,
+                    Some(step) => (&figures.steps_ns, &figures.step_estimates, step.as_str()),
+                    None => (&figures.meters, &figures.estimates, link.meter),
                 }
             }
-            (None, Some(_)) => *population(link, results)?.arms.get(&link.arm)?.meters.get(link.meter)?,
+            (None, Some(_)) => {
+                let figures = population(link, results)?.arms.get(&link.arm)?;
+                (&figures.meters, &figures.estimates, link.meter)
+            }
         };
+        let (value, estimate) = (*values.get(name)?, estimates.get(name));
         let alone = population(link, results).and_then(|of| of.arms.get(&link.arm)?.invalid.as_ref());
+        let of_arm = if is_speed { &arm.rates_invalid } else { &arm.invalid };
         let (low, high) = (estimate.map(|own| own.low), estimate.map(|own| own.high));
         Some(Self {
             value,
@@ -53,8 +58,22 @@ impl Found {
             low,
             high,
             amount: [None; 3],
-            invalid: alone.or(arm.invalid.as_ref()).is_some(),
+            invalid: alone.or(of_arm.as_ref()).is_some(),
         })
+    }
+
+    /// Comparison of a run's baseline with the arm that is compared with it.
+    fn the_other_way(c: &Comparison) -> Self {
+        let over = |effect: f64| 1.0 / (1.0 + effect) - 1.0;
+        let less = |amount: f64| -amount;
+        Self {
+            value: c.baseline_value,
+            effect: c.effect.map(over),
+            low: c.high.map(over),
+            high: c.low.map(over),
+            amount: [c.amount, c.amount_high, c.amount_low].map(|amount| amount.map(less)),
+            invalid: c.verdict == Verdict::Invalid,
+        }
     }
 
     /// Comparison of two arms that the run compares with a third: round by round, one ratio over the other.
@@ -99,6 +118,9 @@ pub(super) fn find(link: &FigureLink, results: &Results) -> Result<Found, String
     };
     let row = |arm: &str| comparisons.iter().find(|c| c.arm == arm && c.meter == link.meter);
     let Some(arm) = row(&link.arm) else {
+        if let Some(other) = row(&link.baseline).filter(|other| other.baseline == link.arm) {
+            return Ok(Found::the_other_way(other));
+        }
         return Err(match &link.operation {
             Some(word) => format!("not both arms made `{word}`"),
             None => format!("this run did not compare {}", noun(link.meter)),

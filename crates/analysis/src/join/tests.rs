@@ -137,12 +137,24 @@ fn arms_with_a_common_baseline_are_compared_round_by_round() {
     );
 }
 
+/// The baseline of a run stands beside a study that compared the other way round.
+#[test]
+fn a_comparison_is_read_the_other_way_round_where_the_study_did_so() {
+    let arms = ["apache.store.unchecked.http", "apache.files.unchecked.http"];
+    let results = run(&arms, vec![comparison(arms[1], arms[0], RATE, (0.25, 1.0, 1.5))]);
+    let row = beside(&results, arms[0], RATE);
+    assert_eq!([row.value, row.low, row.high].map(|x| x.map(f64::round)), [50.0, 20.0, 60.0].map(Some));
+    assert_eq!(row.standing, Standing::Inside, "the study has 39.4 %");
+}
+
 /// Table 3 has a figure of each class of clients: those of the population, and of no other plan.
 #[test]
 fn a_population_has_its_own_figure() {
     let of = |high: f64| {
         let meters = [("replies_per_second".to_owned(), high)].into();
-        let figures = bakeoff_results::PopulationFigures { meters, ..Default::default() };
+        let own = bakeoff_results::OwnFigure { value: high, low: high - 1.0, high: high + 1.0 };
+        let estimates = [("replies_per_second".to_owned(), own)].into();
+        let figures = bakeoff_results::PopulationFigures { meters, estimates, ..Default::default() };
         bakeoff_results::PopulationResult {
             population: "high".to_owned(),
             arms: [("nothing.none".to_owned(), figures)].into(),
@@ -161,8 +173,8 @@ fn a_population_has_its_own_figure() {
     };
     let high = row("high");
     assert_eq!(
-        (high.value, high.published.as_str(), high.standing),
-        (Some(381.5), "381 conn/s", Standing::NotComparable)
+        (high.value, high.low, high.high, high.published.as_str(), high.standing),
+        (Some(381.5), Some(380.5), Some(382.5), "381 conn/s", Standing::NotComparable)
     );
     assert_eq!((high.population.as_deref(), high.statement.as_deref()), (Some("high"), None));
     assert_eq!(row("low").value, None, "no such population");

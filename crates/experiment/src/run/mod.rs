@@ -344,7 +344,8 @@ impl Run<'_> {
             let arm = plan.arm_of(&name);
             let levels = arm.map(|arm| arm.levels.clone()).unwrap_or_default();
             let says = arm.and_then(|arm| arm.says.clone());
-            subjects.insert(name, SubjectSetup { levels, says, ..bench.subject(index) });
+            let rate_per_s = arm.and_then(|arm| own_rate(plan, arm));
+            subjects.insert(name, SubjectSetup { levels, says, rate_per_s, ..bench.subject(index) });
         }
         Ok(Setup {
             schema: SETUP_SCHEMA.to_owned(),
@@ -461,6 +462,13 @@ fn rate(plan: &Plan) -> Option<f64> {
     let Work::Requests(work) = &plan.work else { return None };
     let alike = work.populations.is_empty() && plan.arms.iter().all(|arm| arm.work(work).clock == work.clock);
     design::planned_rate(work).filter(|_| alike).map(PerSecond::get)
+}
+
+/// The rate of an arm's clock, where arms differ in it.
+fn own_rate(plan: &Plan, arm: &Arm) -> Option<f64> {
+    let Work::Requests(work) = &plan.work else { return None };
+    let is_own = work.populations.is_empty() && rate(plan).is_none();
+    design::planned_rate(arm.work(work)).filter(|_| is_own).map(PerSecond::get)
 }
 
 /// None if all arms are compared with one.

@@ -5,6 +5,7 @@
 
 use super::{KeptStudy, measured};
 use crate::figures::{self, NONE};
+use bakeoff_plan::study::{PublishedRow, PublishedTable};
 use bakeoff_results::{KeptRun, Standing, StudyRow};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -26,6 +27,8 @@ struct PageStudy<'a> {
     page: &'a bakeoff_plan::study::StudyPage,
     anchor: String,
     missing: &'a [String],
+    /// Tables, or rows of them, beside which no figure of a kept run stands.
+    alone: Vec<String>,
     lines: Vec<Line>,
     plot: bool,
     runs: Vec<PageRun>,
@@ -77,9 +80,26 @@ fn of(kept: &KeptStudy) -> PageStudy<'_> {
         page: &kept.study.page,
         anchor: head.to_lowercase().chars().filter(is_kept).collect::<String>().replace(' ', "-"),
         missing: &kept.study.missing,
+        alone: kept.study.tables.iter().filter_map(|table| alone(kept, table)).collect(),
         lines: lines(kept),
         plot: super::study_plot(kept).is_some(),
         runs: kept.runs.iter().map(|run| PageRun { measured: measured(run), groups: groups(run) }).collect(),
+    }
+}
+
+/// A table beside which no figure of a kept run stands; or how many of its rows, where there are some.
+fn alone(kept: &KeptStudy, table: &PublishedTable) -> Option<String> {
+    let is_drawn = kept.study.curves.iter().any(|curve| curve.tables.contains(&table.id));
+    let has_run = |row: &&PublishedRow| {
+        let mut own = kept.runs.iter().flat_map(|run| &run.rows).filter(|own| own.table == table.title);
+        own.any(|own| own.row == row.name && own.value.is_some())
+    };
+    let (rows, alone) = (table.rows.len(), table.rows.iter().filter(|row| !has_run(row)).count());
+    match alone {
+        _ if is_drawn => None,
+        0 => None,
+        all if all == rows => Some(table.title.clone()),
+        some => Some(format!("{some} of {rows} rows of \"{}\"", table.title)),
     }
 }
 
@@ -139,7 +159,8 @@ fn groups(run: &KeptRun) -> Vec<Group> {
 
 fn group(rows: &[&StudyRow], all: &[StudyRow]) -> Group {
     let first = rows[0];
-    let statement = first.statement.as_ref().map_or(String::new(), |said| format!("; {said}"));
+    let statement = first.statement.clone().or_else(|| arms_in_common(rows, all));
+    let statement = statement.map_or(String::new(), |said| format!("; {said}"));
     let (head, rows) = side_by_side(rows, all).unwrap_or_else(|| one_by_one(rows, all));
     Group {
         title: format!("{}: {}{statement}", first.table, first.figure),
@@ -149,6 +170,21 @@ fn group(rows: &[&StudyRow], all: &[StudyRow]) -> Group {
     }
 }
 
+/// The parts that the names of all arms have in common, where another group has other arms beside the same figures.
+fn arms_in_common(rows: &[&StudyRow], all: &[StudyRow]) -> Option<String> {
+    let is_beside = |row: &&StudyRow| all.iter().any(|other| is_same(other, row) && other.arm != row.arm);
+    let first = rows.first().filter(|_| rows.iter().any(is_beside))?;
+    let is_common = |part: &&str| rows.iter().all(|row| row.arm.split('.').any(|own| own == *part));
+    let common: Vec<&str> = first.arm.split('.').filter(is_common).collect();
+    let said = if rows.iter().all(|row| row.arm == first.arm) { "the arm" } else { "arms with" };
+    (!common.is_empty()).then(|| format!("{said} {}", common.join(".")))
+}
+
+/// Whether two rows stand beside the same published figure with the same one of their own.
+fn is_same(a: &StudyRow, b: &StudyRow) -> bool {
+    (&a.table, &a.row, &a.column, &a.figure) == (&b.table, &b.row, &b.column, &b.figure)
+}
+
 /// Head and lines of a table.
 type Lines = (Vec<String>, Vec<Vec<String>>);
 
@@ -156,8 +192,8 @@ type Lines = (Vec<String>, Vec<Vec<String>>);
 fn one_by_one(rows: &[&StudyRow], all: &[StudyRow]) -> Lines {
     let line = |row: &&StudyRow| {
         let (ours, interval) = figures::beside(row);
-        let standing = is_compared(row).then(|| figures::standing(row.standing).to_owned());
-        [place(row, all), row.published.clone(), ours, interval].into_iter().chain(standing).collect()
+        let standing = is_compared(row).then(|| figures::standing(row));
+        [place(row, rows, all), row.published.clone(), ours, interval].into_iter().chain(standing).collect()
     };
     let standing = is_compared(rows[0]).then_some("standing");
     let head = ["published as", "published", "measured", "interval"].into_iter().chain(standing);
@@ -181,7 +217,7 @@ fn side_by_side(rows: &[&StudyRow], all: &[StudyRow]) -> Option<Lines> {
     }
     let measured = |row: &StudyRow| {
         let (ours, interval) = figures::beside(row);
-        let standing = is_compared(row).then(|| format!(", {}", figures::standing(row.standing)));
+        let standing = is_compared(row).then(|| format!(", {}", figures::standing(row)));
         let interval = if interval == NONE { String::new() } else { format!(" ({interval})") };
         format!("{ours}{interval}{}", standing.unwrap_or_default())
     };
@@ -199,17 +235,13 @@ fn side_by_side(rows: &[&StudyRow], all: &[StudyRow]) -> Option<Lines> {
     Some((head, (0..first.len()).map(line).collect()))
 }
 
-/// `read 1 byte, WebFS with CRISIS (webfs-crisis)`: what tells it from the others, and no more.
-pub(super) fn place(row: &StudyRow, all: &[StudyRow]) -> String {
+/// `read 1 byte, WebFS with CRISIS (webfs-crisis)`: what tells it from the others of its group, and no more.
+pub(super) fn place(row: &StudyRow, group: &[&StudyRow], all: &[StudyRow]) -> String {
     let mut said = row.row.clone();
     if all.iter().any(|other| other.table == row.table && other.column != row.column) {
         said += &format!(", {}", row.column);
     }
-    let beside = all.iter().filter(|other| {
-        (&other.table, &other.row, &other.column, &other.figure)
-            == (&row.table, &row.row, &row.column, &row.figure)
-    });
-    let beside: Vec<&StudyRow> = beside.collect();
+    let beside: Vec<&&StudyRow> = group.iter().filter(|other| is_same(other, row)).collect();
     if let Some(word) =
         row.operation.as_ref().filter(|_| beside.iter().any(|other| other.operation != row.operation))
     {

@@ -44,7 +44,7 @@ fn changes(kept: &KeptStudy) -> Option<String> {
 
 /// Name of a row, with its arm where another run has another arm beside the same figure.
 fn named(kept: &KeptStudy, run: &KeptRun, row: &StudyRow) -> String {
-    let name = place(row, &run.rows);
+    let name = place(row, &run.rows.iter().collect::<Vec<_>>(), &run.rows);
     let others = kept.runs.iter().filter(|other| other.plan != run.plan).flat_map(|other| &other.rows);
     let is_beside = |other: &StudyRow| {
         (&other.table, &other.row, &other.column) == (&row.table, &row.row, &row.column)

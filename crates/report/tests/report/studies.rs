@@ -85,12 +85,14 @@ fn a_kept_run_stands_beside_its_figures_everywhere() {
     let kept = enforcer(vec![
         row("enforcer", "http", 1.5, [3.0, 1.0, 5.0], Standing::Inside),
         row("loopback", "https", 3.7, [30.0, 29.0, 31.0], Standing::Higher),
+        row("enforcer", "https", 1.3, [1.2, -21.7, 19.7], Standing::Inside),
     ]);
     let page = studies_page(std::slice::from_ref(&kept));
     for said in [
         "| Enforcer, disk-bound HTTP | 1.5 % | 3.00 % (1.00..5.00 %) | 2.00 |",
         "| enforcer, http | 1.5 % | 3.00 % | 1.00..5.00 % | inside |",
         "| loopback, https | 3.7 % | 30.0 % | 29.0..31.0 % | higher |",
+        "| enforcer, https | 1.3 % | 1.20 % | -21.7..19.7 % | inside or none (1100 x) |",
         "Measured on 2026-11-28 with `bakeoff run enforcer`: a made-up machine; warnings of the run: busy.",
         "![Published and measured](studies/enforcer.svg)",
     ] {
@@ -108,7 +110,7 @@ fn a_kept_run_stands_beside_its_figures_everywhere() {
             "{row}"
         );
     }
-    assert_eq!(drawn.matches("<g transform").count(), 2);
+    assert_eq!(drawn.matches("<g transform").count(), 3);
     assert!(drawn.contains("prefers-color-scheme: dark"));
 }
 

@@ -1,6 +1,8 @@
-//! Each arm's own figures with intervals, by which absolute bounds are judged.
+//! Each arm's own figures with intervals: absolute bounds are judged by them, and they stand beside published ones.
 
 use super::super::decide::level;
+use super::super::invalid;
+use super::super::series::Series;
 use super::quantiles::Quantiles;
 use super::row::{Of, times_invalid};
 use bakeoff_meter::catalogue::PartOf;
@@ -35,6 +37,36 @@ fn estimate(of: &Of<'_>, quantiles: Option<&Quantiles>, arm: &str, meter: &Meter
     let Some(part_of) = meter.part_of else { return Some(OwnFigure { value, low, high }) };
     let counted: Vec<PartOf> = series.column(arm).counters.iter().filter_map(part_of).collect();
     Some(possible(OwnFigure { value, low, high }, &counted))
+}
+
+/// Estimates of meters from these rounds, each by itself; those without rounds enough are left out.
+pub(in super::super) fn alone<'m>(
+    series: &Series,
+    arm: &str,
+    meters: impl Iterator<Item = &'m Meter>,
+) -> BTreeMap<String, OwnFigure> {
+    let own =
+        |meter: &Meter| Some((meter.name.to_owned(), over_rounds(series, &series.figures(arm, meter)?)?));
+    meters.filter_map(own).collect()
+}
+
+/// Rates of the arm, each by itself, where the generator was not their limit.
+pub(in super::super) fn rates(of: &Of<'_>, arm: &str) -> BTreeMap<String, OwnFigure> {
+    let rate = |meter: &Meter| {
+        let own = of.valid_for(meter).series;
+        Some((meter.name.to_owned(), over_rounds(own, &own.figures(arm, meter)?)?))
+    };
+    let rates = CATALOGUE.iter().filter(|meter| meter.is_speed());
+    match invalid::limits_own_rates(of.setup, of.series, arm) {
+        true => BTreeMap::new(),
+        false => rates.filter_map(rate).collect(),
+    }
+}
+
+/// An estimate from a figure for each round, at 95 %.
+pub(in super::super) fn over_rounds(series: &Series, figures: &[f64]) -> Option<OwnFigure> {
+    let (value, Interval { low, high }) = middle(figures, series.starts(), Level::new(0.95)?)?;
+    Some(OwnFigure { value, low, high })
 }
 
 /// On a logarithmic scale where possible: no time and no rate is below 0.

@@ -15,6 +15,7 @@ use bakeoff_meter::{CATALOGUE, Meter};
 use bakeoff_results::directory::StoppedBy;
 use bakeoff_results::{ArmResult, Comparison, OwnFigure, Setup};
 use bakeoff_stats::{Amounts, Cost};
+pub(super) use estimates::{alone, over_rounds, rates};
 pub(super) use exploratory::per_slice;
 use exploratory::{commands_other, exploratory, is_compared, is_of_operations};
 use primary::{null_row, primary_row};

@@ -32,7 +32,7 @@ impl Of<'_> {
 
 /// Reason why response times say nothing: the generator was the limit.
 pub(super) fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
-    lateness::is_of_times(meter).then(|| invalid::generator_limited(of.setup, of.series, arm))?
+    lateness::is_of_times(meter).then(|| invalid::generator_limited(of.setup, of.series, arm, meter))?
 }
 
 pub(super) fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {

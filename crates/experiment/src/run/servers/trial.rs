@@ -145,11 +145,8 @@ impl Offer {
         Stretch { slice, from, load: *load, begins, time, every, seed: seed.wrapping_add(turn), cut_at }
     }
 
-    /// Takes its rates over its own active time, not until its last reply.
+    /// Takes its rates over its own active time, not until its last reply: a server that stops answering is no faster.
     fn of_its_time(&self, counters: &mut SliceCounters, time: Nanos) {
-        if self.during.is_none() {
-            return;
-        }
         let asked = self.part_of(time).1.get();
         counters.generator_busy *= counters.wall_ns as f64 / asked.max(1) as f64;
         counters.wall_ns = asked;
@@ -189,9 +186,7 @@ impl ServerBench<'_> {
         }
         let populations = populations::records(self.jobs_of(arm).work, &heard);
         let (mut counters, times) = populations::all_together(heard);
-        if offers.iter().any(|offer| offer.during.is_some()) {
-            counters.wall_ns = time.get();
-        }
+        counters.wall_ns = time.get();
         counters.link = self.starter.wire.between(link_before, link_after, counters.wall_ns);
         self.reader.fill(&mut counters, &before, &after);
         fill_programs(&mut counters, programs, &self.arms[arm].running);
