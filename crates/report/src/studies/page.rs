@@ -5,6 +5,7 @@
 
 use super::{KeptStudy, measured};
 use crate::figures::{self, NONE};
+use crate::words;
 use bakeoff_plan::study::{PublishedRow, PublishedTable};
 use bakeoff_results::{KeptRun, Standing, StudyRow};
 use minijinja::syntax::SyntaxConfig;
@@ -164,16 +165,10 @@ fn group(rows: &[&StudyRow], all: &[StudyRow]) -> Group {
     let (head, rows) = side_by_side(rows, all).unwrap_or_else(|| one_by_one(rows, all));
     Group {
         title: format!("{}: {}{statement}", first.table, first.figure),
-        why: (!is_compared(first)).then(|| sentence(&first.said)),
+        why: (!is_compared(first)).then(|| words::upper_first(&first.said)),
         head,
         rows,
     }
-}
-
-/// With a capital letter, and the rest as it is.
-fn sentence(said: &str) -> String {
-    let mut rest = said.chars();
-    rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// The parts that the names of all arms have in common, where another group has other arms beside the same figures.

@@ -45,22 +45,20 @@ pub(in super::super) fn alone<'m>(
     arm: &str,
     meters: impl Iterator<Item = &'m Meter>,
 ) -> BTreeMap<String, OwnFigure> {
-    let own =
-        |meter: &Meter| Some((meter.name.to_owned(), over_rounds(series, &series.figures(arm, meter)?)?));
-    meters.filter_map(own).collect()
+    meters.filter_map(|meter| by_name(series, arm, meter)).collect()
 }
 
 /// Rates of the arm, each by itself, where the generator was not their limit.
 pub(in super::super) fn rates(of: &Of<'_>, arm: &str) -> BTreeMap<String, OwnFigure> {
-    let rate = |meter: &Meter| {
-        let own = of.valid_for(meter).series;
-        Some((meter.name.to_owned(), over_rounds(own, &own.figures(arm, meter)?)?))
-    };
-    let rates = CATALOGUE.iter().filter(|meter| meter.is_speed());
-    match invalid::limits_own_rates(of.setup, of.series, arm) {
-        true => BTreeMap::new(),
-        false => rates.filter_map(rate).collect(),
+    if invalid::limits_own_rates(of.setup, of.series, arm) {
+        return BTreeMap::new();
     }
+    let rates = CATALOGUE.iter().filter(|meter| meter.is_speed());
+    rates.filter_map(|meter| by_name(of.valid_for(meter).series, arm, meter)).collect()
+}
+
+fn by_name(series: &Series, arm: &str, meter: &Meter) -> Option<(String, OwnFigure)> {
+    Some((meter.name.to_owned(), over_rounds(series, &series.figures(arm, meter)?)?))
 }
 
 /// An estimate from a figure for each round, at 95 %.
